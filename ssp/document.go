@@ -26,7 +26,7 @@ type Document struct {
 	Experiment   Experiment
 	Annotations  []Annotation
 
-	// Tree is the root element as read, with geometry; nil if the document was not read.
+	// Tree is the root element as read; nil if the document was not read.
 	Tree *etree.Element
 
 	home home
@@ -104,9 +104,6 @@ type Dictionary struct {
 	Source  string // "" if inline
 	Signals *SignalDictionary
 	Place   Place
-
-	// Content is the element as read. It is written unchanged.
-	Content *etree.Element
 }
 
 // SignalDictionary is an SSB document, inline or in a file (ssp 20).
@@ -259,8 +256,6 @@ type ParameterMapping struct {
 	File    string
 	Version string
 	Entries []MappingEntry
-
-	Tree *etree.Element // the mapping as read; nil if it was not read
 }
 
 // MappingEntry gives the parameter Source the name Target.

@@ -271,7 +271,7 @@ func (r *reader) dictionaries(n *xmltree.Node) []Dictionary {
 	var out []Dictionary
 	seen := make(map[string]bool)
 	for k := range r.Each(n, "SignalDictionary", xmltree.SSD) {
-		d := Dictionary{Name: r.Need(k, "name"), Source: k.Str("source", ""), Place: r.Place(k), Content: k.El}
+		d := Dictionary{Name: r.Need(k, "name"), Source: k.Str("source", ""), Place: r.Place(k)}
 		r.unique(seen, k, d.Name, "signal dictionary of this system")
 		d.Signals = readPart(r, k, k, d.Source, k.Str("type", mimeDictionary), mimeDictionary, "SSD", (*parser).signalDictionary)
 		if d.Signals == nil {
@@ -847,7 +847,7 @@ func (p *parser) parameterMapping(n *xmltree.Node, _ bool) *ParameterMapping {
 		return nil
 	}
 	defer done()
-	m := &ParameterMapping{File: p.File, Version: version, Tree: n.El}
+	m := &ParameterMapping{File: p.File, Version: version}
 	targets := make(map[string]int)
 	for _, k := range n.Kids {
 		switch {

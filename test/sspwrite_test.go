@@ -2,9 +2,11 @@ package test
 
 import (
 	"bytes"
+	"encoding/xml"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -80,57 +82,62 @@ func validate(t testing.TB, path string) error {
 	return nil
 }
 
-// rewritten copies the folder of a document, without FMUs, and writes the document, its sets and its mappings anew.
-func rewritten(t testing.TB, path string) string {
+// bindOne binds a value in a document and checks that the changed files differ from the old ones by one part more, and
+// are valid if those are.
+func bindOne(t *testing.T, path string) {
 	t.Helper()
-	from := filepath.Dir(path)
-	to := t.TempDir()
-	files, _, err := edit.FolderFiles(from)
+	p := opened(t, path)
+	files, err := edit.Bind(p, []ssp.ParameterValue{{Name: "new.value", Value: ssp.Value{Type: ssp.Real, Real: 1}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		data := read(t, f.Path)
-		if filepath.Ext(f.Name) == ".fmu" {
-			data = nil
+		old, changed := filepath.Join(p.Dir, f.Name), filepath.Join(t.TempDir(), filepath.Base(f.Name))
+		write(t, changed, f.Data)
+		_, err := os.Stat(old)
+		fresh := errors.Is(err, fs.ErrNotExist)
+		if err := validate(t, changed); err != nil && (fresh || validate(t, old) == nil) {
+			t.Errorf("%s is not valid: %v", f.Name, err)
 		}
-		target := filepath.Join(to, filepath.FromSlash(f.Name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(target), 0o700), os.WriteFile(target, data, 0o600)); err != nil {
+		if fresh {
+			continue
+		}
+		a, b := tokens(t, old), tokens(t, changed)
+		same := 0
+		for same < len(a) && same < len(b) && a[same] == b[same] {
+			same++
+		}
+		if len(a) >= len(b) || !slices.Equal(a[same:], b[len(b)-len(a)+same:]) {
+			t.Errorf("%s changes after %s", f.Name, strings.Join(b[max(0, same-3):same], ""))
+		}
+	}
+}
+
+// tokens lists the tags, comments and texts of a document, without its encoding and declarations of prefixes.
+func tokens(t *testing.T, path string) (list []string) {
+	t.Helper()
+	dec := xml.NewDecoder(bytes.NewReader(read(t, path)))
+	dec.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+	for {
+		token, err := dec.RawToken()
+		if err == io.EOF {
+			return list
+		} else if err != nil {
 			t.Fatal(err)
 		}
-	}
-	p := opened(t, path)
-	copied := filepath.Join(to, filepath.Base(path))
-	write := func(path string, data []byte, err error) {
-		t.Helper()
-		if err == nil {
-			err = os.WriteFile(path, data, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	data, err := edit.Encode(p.Root)
-	write(copied, data, err)
-	for _, b := range boundIn(p.Root.System) {
-		if b.Source != "" {
-			rel, err := filepath.Rel(from, b.Set.File)
-			if err != nil {
-				t.Fatal(err)
+		switch k := token.(type) {
+		case xml.StartElement:
+			k.Attr = slices.DeleteFunc(k.Attr, func(a xml.Attr) bool { return a.Name.Space == "xmlns" })
+			token = k
+		case xml.ProcInst:
+			if k.Target == "xml" {
+				continue
 			}
-			data, err := edit.EncodeSet(b.Set)
-			write(filepath.Join(to, rel), data, err)
+		case xml.CharData:
+			token = string(k)
 		}
-		if b.Mapping != nil && b.Mapping.File != p.Root.File {
-			rel, err := filepath.Rel(from, b.Mapping.File)
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, err := edit.EncodeMapping(b.Mapping)
-			write(filepath.Join(to, rel), data, err)
-		}
+		list = append(list, fmt.Sprintf("%T %[1]q", token))
 	}
-	return copied
 }
 
 func opened(t testing.TB, path string) *ssp.Package {
@@ -143,86 +150,7 @@ func opened(t testing.TB, path string) *ssp.Package {
 	return p
 }
 
-// boundIn lists the parameter bindings of an element and of all in it.
-func boundIn(e ssp.Element) []ssp.Binding {
-	list := slices.Clone(e.Base().Bindings)
-	if s, ok := e.(*ssp.System); ok {
-		for _, k := range s.Elements {
-			list = append(list, boundIn(k)...)
-		}
-	}
-	return list
-}
-
-// roundTrip writes a document and reads it again: it contains the same, writing once more gives the same bytes, and
-// what was valid still is.
-func roundTrip(t *testing.T, path string) {
-	t.Helper()
-	copied := rewritten(t, path)
-	a, b := opened(t, path).Files()[1:], opened(t, copied).Files()[1:]
-	for i := range a {
-		if want, got := facts(t, a[i]), facts(t, b[i]); !slices.Equal(want, got) {
-			t.Errorf("%s: written again it contains\n%s\nand not\n%s", filepath.Base(a[i]), strings.Join(got, "\n"),
-				strings.Join(want, "\n"))
-		}
-		if err := validate(t, b[i]); err != nil && validate(t, a[i]) == nil {
-			t.Errorf("%s: what was valid is no longer: %v", filepath.Base(a[i]), err)
-		}
-	}
-	if !bytes.Equal(read(t, copied), read(t, rewritten(t, copied))) {
-		t.Error("written again, the document has other bytes")
-	}
-}
-
-// facts lists the content of a document: for each element its full name, those of the elements around it, attributes
-// and text, but neither layout nor order.
-func facts(t testing.TB, path string) []string {
-	t.Helper()
-	data := read(t, path)
-	doc := etree.NewDocument()
-	if err := doc.ReadFromBytes(data); err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	var walk func(at string, el *etree.Element)
-	walk = func(at string, el *etree.Element) {
-		uri := el.NamespaceURI()
-		if el.Tag == "Annotation" && strings.HasSuffix(uri, "SystemStructureDescription") { // an old form, put right
-			uri = strings.Replace(uri, "SystemStructureDescription", "SystemStructureCommon", 1)
-		}
-		if uri == "" && el.Space == "osp" { // a known prefix that is not declared, put right
-			uri = "http://opensimulationplatform.com/SSP/OSPAnnotations"
-		}
-		at += "/{" + uri[strings.LastIndexByte(uri, '/')+1:] + "}" + el.Tag
-		var attrs []string
-		for i := range el.Attr {
-			if a := &el.Attr[i]; a.Space != "xmlns" && a.Key != "xmlns" {
-				attrs = append(attrs, fmt.Sprintf("{%s}%s=%q", a.NamespaceURI(), a.Key, a.Value))
-			}
-		}
-		slices.Sort(attrs)
-		text := ""
-		for _, c := range el.Child {
-			switch c := c.(type) {
-			case *etree.CharData:
-				text += strings.TrimSpace(c.Data)
-			case *etree.Comment:
-				out = append(out, at+" <!--"+c.Data)
-			}
-		}
-		if kids := el.ChildElements(); len(kids) > 0 || len(attrs) > 0 || text != "" {
-			out = append(out, at+" "+strings.Join(attrs, " ")+" "+text)
-		}
-		for _, k := range el.ChildElements() {
-			walk(at, k)
-		}
-	}
-	walk("", doc.Root())
-	slices.Sort(out)
-	return out
-}
-
-// TestWriteSystems: our own documents make the round trip, and validate.
+// Values can be bound in our own documents, which validate.
 func TestWriteSystems(t *testing.T) {
 	for _, name := range fmus.Systems() {
 		t.Run(name, func(t *testing.T) {
@@ -232,26 +160,25 @@ func TestWriteSystems(t *testing.T) {
 			}
 			path := filepath.Join(t.TempDir(), "SystemStructure.ssd")
 			write(t, path, data)
-			roundTrip(t, path)
-			if err := validate(t, rewritten(t, path)); err != nil {
+			if err := validate(t, path); err != nil {
 				t.Error(err)
 			}
+			bindOne(t, path)
 		})
 	}
 }
 
-// Documents with all elements of the standard validate as they are and as written, so that the tests of package ssp
-// use valid documents.
+// Documents with all elements of the standard validate, so that the tests of package ssp use valid documents.
 func TestWriteEverything(t *testing.T) {
 	for _, name := range []string{"everything.ssd", "made.ssd"} {
 		if err := validate(t, filepath.Join("..", "ssp", "edit", "testdata", name)); err != nil {
 			t.Error(err)
 		}
 	}
-	roundTrip(t, filepath.Join("..", "ssp", "edit", "testdata", "everything.ssd"))
+	bindOne(t, filepath.Join("..", "ssp", "edit", "testdata", "everything.ssd"))
 }
 
-// Documents of other tools make the round trip.
+// Values can be bound in documents of other tools.
 func testRealWrite(t *testing.T) {
 	n := 0
 	err := filepath.WalkDir(filepath.Join(*realDir, "systems"), func(path string, e fs.DirEntry, err error) error {
@@ -259,7 +186,7 @@ func testRealWrite(t *testing.T) {
 			return err
 		}
 		n++
-		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { roundTrip(t, path) })
+		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { bindOne(t, path) })
 		return nil
 	})
 	if err != nil || n < 8 {
@@ -287,7 +214,7 @@ func documentsOf(t *testing.T, path string) (list []string) {
 }
 
 // A system made of the FMUs of one of ours, with its parameters, gives the same results to the last bit. The
-// documents written on the way validate, have the same bytes each time and make the round trip.
+// documents written on the way validate and have the same bytes each time.
 func TestMakeSystem(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -328,9 +255,6 @@ func TestMakeSystem(t *testing.T) {
 	for _, document := range documentsOf(t, filepath.Join(dir, "stiff.ssp")) {
 		if err := validate(t, document); err != nil {
 			t.Errorf("%s: %v", document, err)
-		}
-		if filepath.Ext(document) == ".ssd" {
-			roundTrip(t, document)
 		}
 	}
 	args := []string{"--step-size", "1e-3", "--stop-time", "2", "--param", "order=1"}

@@ -102,9 +102,14 @@ func TestUndeclaredPrefix(t *testing.T) {
 		if err != nil || IDs(l.Findings) != findings {
 			t.Fatalf("%v, findings %v", err, l.Findings)
 		}
-		text := encode(t, p.Root)
-		if n, _ := sound(t, text); len(Asked(n, ssp.StepSize)) != 1 || strings.Count(text, declaration) != 1 {
-			t.Errorf("settings %v\n%s", n.Asked, text)
+		files, err := edit.Bind(p, []ssp.ParameterValue{{Name: "c.p", Value: ssp.Value{Type: ssp.Real}}}, nil)
+		if err != nil || len(files) != 2 {
+			t.Fatalf("%d files, %v", len(files), err)
+		}
+		set, text := string(files[0].Data), string(files[1].Data)
+		Open(t, Folder(t, map[string]string{files[0].Name: set, ssp.DocumentName: text}), l, dialect.All()...)
+		if IDs(l.Findings) != findings || strings.Count(text, declaration) != 1 {
+			t.Errorf("findings %v\n%s", l.Findings, text)
 		}
 	}
 }

@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/beevik/etree"
+
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Bind gives parameters values that override all others that the document binds (ssp 36). It
@@ -20,66 +23,102 @@ import (
 // defines the units of the values. If an existing set defines such a name as another unit, the
 // value is written without a unit, that is, in the unit of the variable or connector (ssp 39).
 //
-// Bind changes Root and returns the changed files, the set first, for the caller to write. Their
-// names are relative to Dir, with slashes.
+// Bind returns the changed files, the set first, for the caller to write. Their names are relative
+// to Dir, with slashes. Everything else in them stays as it was, in UTF-8 and with the layout of
+// elements. The package is not changed.
 func Bind(p *ssp.Package, values []ssp.ParameterValue, units []unit.Definition) (changed []File, err error) {
 	document := p.Document()
 	if !strings.EqualFold(filepath.Ext(document), ".ssd") {
 		return nil, fmt.Errorf("%s is not an .ssd and has no parameter sets", document)
 	}
-	top := p.Root.System
 	set, file := lastSet(p)
-	fresh := set == nil
-	if fresh {
-		if file, err = freeName(p, document); err != nil {
-			return nil, err
-		}
-		set = &ssp.ParameterSet{Version: "1.0", Name: strings.TrimSuffix(path.Base(file), ".ssv")}
-		top.Bindings = append(top.Bindings, ssp.Binding{Source: SourceURI(file), Set: set})
+	if set != nil {
+		w, doc := &writer{file: set.File}, copyOf(set.Tree)
+		w.put(doc.Root(), values, set.Units, units)
+		data, err := w.bytes(doc)
+		return []File{{Name: file, Data: data}}, err
 	}
-	for _, v := range values {
-		if err := put(set, v, units); err != nil {
-			return nil, err
-		}
+	if file, err = freeName(p, document); err != nil {
+		return nil, err
 	}
-	data, err := EncodeSet(set)
+	w := &writer{file: file}
+	doc, root := newDocument(xmltree.SSV, "ParameterSet", xmltree.SSC)
+	w.parameterSet(root, &ssp.ParameterSet{Name: strings.TrimSuffix(path.Base(file), ".ssv")})
+	w.put(root, values, nil, units)
+	doc.Indent(2)
+	data, err := w.bytes(doc)
 	if err != nil {
 		return nil, err
 	}
-	changed = []File{{Name: file, Data: data}}
-	if fresh {
-		if data, err = Encode(p.Root); err != nil {
-			return nil, err
-		}
-		changed = append(changed, File{Name: document, Data: data})
-	}
-	return changed, nil
+	bound, err := bind(p.Root, file)
+	return []File{{Name: file, Data: data}, {Name: document, Data: bound}}, err
 }
 
-// put gives a set a value in place of all of the same name, and defines its unit there.
-func put(set *ssp.ParameterSet, v ssp.ParameterValue, units []unit.Definition) error {
-	if v.Unit != "" {
-		u := find(units, v.Unit)
-		if u == nil || u.Base == nil {
-			return fmt.Errorf("the unit %q of %s is not defined", v.Unit, v.Name)
-		}
-		switch known := find(set.Units, v.Unit); {
-		case known == nil:
-			set.Units = append(set.Units, *u)
-		case known.Base == nil || *known.Base != *u.Base:
-			v.Unit = ""
-		}
+// bind returns a document that binds one more set.
+func bind(d *ssp.Document, set string) ([]byte, error) {
+	w, doc := &writer{file: d.File}, copyOf(d.Tree)
+	bindings := child(xmltree.Child(doc.Root(), xmltree.SSD, "System"), xmltree.SSD, "ParameterBindings")
+	w.set(xmltree.Insert(bindings, xmltree.SSD, "ParameterBinding"), "source", SourceURI(set))
+	return w.bytes(doc)
+}
+
+// copyOf returns a copy of the document of a root element that was read.
+func copyOf(root *etree.Element) *etree.Document {
+	doc := etree.NewDocument()
+	for _, t := range slices.Clone(root.Parent().Copy().Child) {
+		doc.AddChild(t)
 	}
-	same := func(q ssp.ParameterValue) bool { return q.Name == v.Name }
-	i := slices.IndexFunc(set.Parameters, same)
-	if i < 0 {
-		set.Parameters = append(set.Parameters, v)
-		return nil
+	return doc
+}
+
+// child returns a child, a new one if there is none.
+func child(parent *etree.Element, uri, name string) *etree.Element {
+	if el := xmltree.Child(parent, uri, name); el != nil {
+		return el
 	}
-	v.Place = set.Parameters[i].Place
-	set.Parameters[i] = v
-	set.Parameters = append(set.Parameters[:i+1], slices.DeleteFunc(set.Parameters[i+1:], same)...)
-	return nil
+	return xmltree.Insert(parent, uri, name)
+}
+
+// put gives a set values, each in place of all of the same name, and defines their units there.
+// known are the units that the set defines.
+func (w *writer) put(root *etree.Element, values []ssp.ParameterValue, known, units []unit.Definition) {
+	known = slices.Clone(known)
+	list := child(root, xmltree.SSV, "Parameters")
+	for _, v := range values {
+		el := w.parameter(list, v.Name)
+		if v.Unit != "" {
+			u, defined := find(units, v.Unit), find(known, v.Unit)
+			switch {
+			case u == nil || u.Base == nil:
+				w.fail(el, "the unit %q is not defined", v.Unit)
+			case defined == nil:
+				known = append(known, *u)
+				w.unit(child(root, xmltree.SSV, "Units"), u, names{})
+			case defined.Base == nil || *defined.Base != *u.Base:
+				v.Unit = ""
+			}
+		}
+		w.value(el, &v)
+	}
+}
+
+// parameter returns the first parameter of a name, a new one if there is none, and removes others.
+func (w *writer) parameter(list *etree.Element, name string) (el *etree.Element) {
+	for _, k := range list.ChildElements() {
+		if k.Tag != "Parameter" || xmltree.URI(k) != xmltree.SSV || xmltree.Value(k, "name") != name {
+			continue
+		}
+		if el != nil {
+			list.RemoveChild(k)
+			continue
+		}
+		el = k
+	}
+	if el == nil {
+		el = xmltree.Insert(list, xmltree.SSV, "Parameter")
+		w.named(el, name, names{})
+	}
+	return el
 }
 
 // lastSet returns the set that the outermost system binds last, and its file, if its names are not

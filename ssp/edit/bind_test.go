@@ -1,6 +1,10 @@
 package edit_test
 
 import (
+	"bytes"
+	_ "embed"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,26 +14,31 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/edit"
 	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
-	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// What Bind does not change it keeps: comments, foreign attributes and elements, metadata
-// and order, whatever the layout and encoding of the file.
+// What Bind does not change it keeps: comments, foreign attributes and elements, metadata, order
+// and layout, whatever the encoding of the file.
 func TestBindKeeps(t *testing.T) {
-	const set = `<?xml version='1.0' encoding='UTF-8'?>
+	const set = `<?xml version="1.0" encoding="UTF-8"?>
 <!-- by hand -->
-<ssv:ParameterSet name = 's'	version="1.0" author='Ä'
-   xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" xmlns:c='http://ssp-standard.org/SSP1/SystemStructureCommon' xmlns:x="urn:x" x:mark="1">
-	<ssv:Parameters   >
-		<ssv:Parameter name='c.p' ><ssv:Real  unit = 'm' value = '1.50' ></ssv:Real></ssv:Parameter>   <!-- kept ä -->
-		<ssv:Parameter  name="c.q" x:id="7"><ssv:Real value="2" unit="m"/><ssv:Annotations><c:Annotation type="org.x"><x:y>  text </x:y></c:Annotation></ssv:Annotations></ssv:Parameter>
+<ssv:ParameterSet name="s" version="1.0" author="Ä" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" xmlns:c="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:x="urn:x" x:mark="1">
+	<ssv:Parameters>
+		<ssv:Parameter name="c.p"><ssv:Real unit="m" value="1.50"/></ssv:Parameter>   <!-- kept ä -->
+
+		<ssv:Parameter name="c.q" x:id="7"><ssv:Real value="2" unit="m"/><ssv:Annotations><c:Annotation type="org.x"><x:y>  text <x:z/> </x:y></c:Annotation></ssv:Annotations></ssv:Parameter>
+		<!-- the end -->
 	</ssv:Parameters>
 	<ssv:Units><c:Unit name="m"><c:BaseUnit m="1"/></c:Unit></ssv:Units>
 	<?tool keep?>
 </ssv:ParameterSet>
 `
-	const document = `<ssd:SystemStructureDescription version="1.0" name="t" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
- <ssd:System name="top">BINDINGS<!-- elements --><ssd:Elements><ssd:Component source="c.fmu"   name="c"><ssd:ElementGeometry x1="0" y1="0" x2="1" y2="1"/></ssd:Component></ssd:Elements>
+	const units = "\n\t<ssv:Units><c:Unit name=\"m\"><c:BaseUnit m=\"1\"/></c:Unit></ssv:Units>"
+	const document = `<?xml version="1.0" encoding="UTF-8"?>
+<ssd:SystemStructureDescription version="1.0" name="t" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
+ <ssd:System name="top">BINDINGS
+
+  <!-- elements -->
+  <ssd:Elements><ssd:Component source="c.fmu" name="c"><ssd:ElementGeometry x1="0" y1="0" x2="1" y2="1"/></ssd:Component></ssd:Elements>
  </ssd:System>
 </ssd:SystemStructureDescription>
 `
@@ -39,9 +48,9 @@ func TestBindKeeps(t *testing.T) {
 	value := func(name string, v float64, unit string) ssp.ParameterValue {
 		return ssp.ParameterValue{Name: name, Value: ssp.Value{Type: ssp.Real, Real: v}, Unit: unit}
 	}
+	p3 := []ssp.ParameterValue{value("c.p", 3, "m")}
 	latin := strings.NewReplacer("UTF-8", "ISO-8859-1", "ä", "\xe4", "Ä", "\xc4").Replace
 	const q = `<ssv:Real value="2" unit="m"/>`
-	last := "</ssv:Parameter>\n\t</ssv:Parameters>"
 	binding := `<ssd:ParameterBinding source="resources/parameters.ssv"/>`
 	for _, tt := range []struct {
 		name, bindings string
@@ -50,19 +59,26 @@ func TestBindKeeps(t *testing.T) {
 		file           string
 		want           []string // replacements in the file, in pairs
 	}{
-		{"another value", file, nil, []ssp.ParameterValue{value("c.p", 3, "m")}, "set.ssv", []string{"'1.50'", "'3'"}},
+		{"another value", file, nil, p3, "set.ssv", []string{"1.50", "3"}},
 		{"the same value", file, nil, []ssp.ParameterValue{value("c.p", 1.5, "m")}, "set.ssv", nil},
 		{"another type", file, nil, []ssp.ParameterValue{{Name: "c.q", Value: ssp.Value{Type: ssp.String, Text: `a<"b`}}}, "set.ssv", []string{q, `<ssv:String value="a&lt;&quot;b"/>`}},
 		{"without unit", file, nil, []ssp.ParameterValue{value("c.q", 2, "")}, "set.ssv", []string{q, `<ssv:Real value="2"/>`}},
 		{"two more, one of a new unit", file, nil, []ssp.ParameterValue{value("c.r", 3, "m"), value("c.s", 4, "N")}, "set.ssv", []string{
-			last, `</ssv:Parameter><ssv:Parameter name="c.r"><ssv:Real value="3" unit="m"/></ssv:Parameter><ssv:Parameter name="c.s"><ssv:Real value="4" unit="N"/></ssv:Parameter></ssv:Parameters>`,
+			"<!-- the end -->", "<!-- the end -->\n\t\t<ssv:Parameter name=\"c.r\">\n\t\t\t<ssv:Real value=\"3\" unit=\"m\"/>\n\t\t</ssv:Parameter>\n" +
+				"\t\t<ssv:Parameter name=\"c.s\">\n\t\t\t<ssv:Real value=\"4\" unit=\"N\"/>\n\t\t</ssv:Parameter>",
 			`</c:Unit>`, `</c:Unit><c:Unit name="N"><c:BaseUnit kg="1" m="1" s="-2"/></c:Unit>`}},
-		{"line ends of Windows", file, func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }, []ssp.ParameterValue{value("c.p", 3, "m")}, "set.ssv", []string{"'1.50'", "'3'"}},
-		{"a byte order mark", file, func(s string) string { return "\ufeff" + s }, []ssp.ParameterValue{value("c.p", 3, "m")}, "set.ssv", []string{"'1.50'", "'3'"}},
+		{"the first unit", file, func(s string) string { return strings.NewReplacer(units, "", ` unit="m"`, "").Replace(s) }, p3, "set.ssv", []string{
+			q, `<ssv:Real value="2"/>`, ` unit="m" value="1.50"`, ` value="3" unit="m"`,
+			units, "", "<?tool keep?>", "<?tool keep?>\n\t<ssv:Units>\n\t\t<c:Unit name=\"m\">\n\t\t\t<c:BaseUnit m=\"1\"/>\n\t\t</c:Unit>\n\t</ssv:Units>"}},
+		{"other layout of tags", file, strings.NewReplacer(` name="`, "\n  name = \"", `"/>`, `" />`).Replace, p3, "set.ssv", []string{"1.50", "3"}},
+		{"a known wrong namespace", file, strings.NewReplacer("SystemStructureParameterValues", "ParameterValues").Replace, []ssp.ParameterValue{value("c.q", 4, "m")}, "set.ssv",
+			[]string{q, `<ssv:Real value="4" unit="m"/>`, "SystemStructureParameterValues", "ParameterValues"}},
+		{"line ends of Windows", file, func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }, p3, "set.ssv", []string{"1.50", "3"}},
+		{"a byte order mark", file, func(s string) string { return "\ufeff" + s }, p3, "set.ssv", []string{"1.50", "3"}},
 		{"Latin-1", file, latin, []ssp.ParameterValue{{Name: "c.q", Value: ssp.Value{Type: ssp.String, Text: "äπ"}}}, "set.ssv", []string{q, `<ssv:String value="äπ"/>`}},
-		{"a new set", "", nil, []ssp.ParameterValue{value("c.p", 3, "m")}, ssp.DocumentName,
-			[]string{`<ssd:System name="top">`, `<ssd:System name="top"><ssd:ParameterBindings>` + binding + `</ssd:ParameterBindings>`}},
-		{"a new set after others", other, nil, []ssp.ParameterValue{value("c.p", 3, "m")}, ssp.DocumentName, []string{`source="set.ssv"/>`, `source="set.ssv"/>` + binding}},
+		{"a new set", "", nil, p3, ssp.DocumentName,
+			[]string{`name="top">`, "name=\"top\">\n  <ssd:ParameterBindings>\n   " + binding + "\n  </ssd:ParameterBindings>"}},
+		{"a new set after others", other, nil, p3, ssp.DocumentName, []string{`source="set.ssv"/>`, `source="set.ssv"/>` + binding}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := map[string]string{ssp.DocumentName: strings.Replace(document, "BINDINGS", tt.bindings, 1), "set.ssv": set}
@@ -91,55 +107,85 @@ func TestBindKeeps(t *testing.T) {
 					t.Fatalf("changed %s, want %v", f.Name, names)
 				}
 			}
-			got := changed[len(changed)-1].Data
-			if a, b := canonical(t, got), canonical(t, []byte(want)); a != b {
-				t.Errorf("%s\nwant\n%s", a, b)
+			if got := string(changed[len(changed)-1].Data); got != want {
+				t.Error(firstDifference(want, got))
 			}
 		})
 	}
 }
 
-// canonical writes a document without its layout: comments and all, attributes sorted.
-func canonical(t *testing.T, data []byte) string {
-	t.Helper()
-	r := &xmltree.Reader{List: &diag.List{}}
-	root := r.Parse(data)
-	if root == nil {
-		t.Fatalf("%v\n%s", r.List.Err(), data)
+// wholeDocument is a document with all that an SSD can hold, and with comments.
+//
+//go:embed testdata/everything.ssd
+var wholeDocument string
+
+// A new binding is one line more, after all others.
+func TestBindEverything(t *testing.T) {
+	p := Open(t, filepath.Join(Folder(t, map[string]string{"test.ssd": wholeDocument}), "test.ssd"), nil)
+	files, err := edit.Bind(p, []ssp.ParameterValue{{Name: "a.k", Value: ssp.Value{Type: ssp.Integer, Int: 3}}}, nil)
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%d files, %v", len(files), err)
 	}
-	return expanded(root.El.Parent())
+	const end = "\n    </ssd:ParameterBindings>"
+	want := strings.Replace(wholeDocument, end, "\n      <ssd:ParameterBinding source=\"test.ssv\"/>"+end, 1)
+	if got := string(files[1].Data); got != want || want == wholeDocument {
+		t.Error(firstDifference(want, got))
+	}
 }
 
-// Whatever the set, what comes out of a change is a set with the value.
-func FuzzChangedSet(f *testing.F) {
+// FuzzBind: whatever the set, it has the value after the change, and what else it had; the same
+// change once more has no effect.
+func FuzzBind(f *testing.F) {
 	f.Add([]byte(BaseSet), "gain", "N")
 	f.Add([]byte("\xef\xbb\xbf"+strings.ReplaceAll(strings.ReplaceAll(BaseSet, "ssv:", ""), "xmlns:ssv", "xmlns")), "a<b\"'&", "")
 	f.Add([]byte(strings.Replace(BaseSet, `"1.0"?`, `"1.0" encoding="ISO-8859-1"?`, 1)), "\u00e4\u03c0", "m")
 	f.Fuzz(func(t *testing.T, data []byte, name, unitName string) {
-		was, err := ssp.ReadParameterSet(data, "s", nil)
-		if len(data) > 1<<16 || name == "" || err != nil {
+		files := map[string]string{ssp.DocumentName: Head + Sys("s", Bindings(`<ssd:ParameterBinding source="set.ssv"/>`), "") + Tail, "set.ssv": string(data)}
+		dir := Folder(t, files)
+		open := func() *ssp.Package {
+			p, err := ssp.Open(dir, &diag.List{})
+			if err != nil {
+				return nil
+			}
+			t.Cleanup(func() { p.Close() })
+			return p
+		}
+		p := open()
+		if p == nil {
 			return
 		}
 		v := ssp.ParameterValue{Name: name, Value: ssp.Value{Type: ssp.Real, Real: 0.1}, Unit: unitName}
-		if i := slices.IndexFunc(was.Parameters, func(p ssp.ParameterValue) bool { return p.Name == name }); i >= 0 {
-			v.Place = was.Parameters[i].Place
-			was.Parameters[i] = v
+		u := unit.Definition{Name: unitName, Base: &unit.Base{M: 1, Factor: 2}}
+		changed, err := edit.Bind(p, []ssp.ParameterValue{v}, []unit.Definition{u})
+		if err != nil {
+			return // told
+		}
+		if err := os.WriteFile(filepath.Join(dir, "set.ssv"), changed[0].Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again := open()
+		if again == nil {
+			t.Fatalf("it cannot be read: %s", changed[0].Data)
+		}
+		want, got := p.Root.System.Bindings[0].Set, again.Root.System.Bindings[0].Set
+		if i := slices.IndexFunc(want.Units, func(u unit.Definition) bool { return u.Name == unitName }); i < 0 && unitName != "" {
+			want.Units = append(want.Units, u)
+		} else if i >= 0 && (want.Units[i].Base == nil || *want.Units[i].Base != *u.Base) {
+			v.Unit = ""
+		}
+		same := func(q ssp.ParameterValue) bool { return q.Name == name }
+		if i := slices.IndexFunc(want.Parameters, same); i < 0 {
+			want.Parameters = append(want.Parameters, v)
 		} else {
-			was.Parameters = append(was.Parameters, v)
+			want.Parameters[i] = v
+			want.Parameters = append(want.Parameters[:i+1], slices.DeleteFunc(want.Parameters[i+1:], same)...)
 		}
-		if unitName != "" && !slices.ContainsFunc(was.Units, func(u unit.Definition) bool { return u.Name == unitName }) {
-			was.Units = append(was.Units, unit.Definition{Name: unitName, Base: &unit.Base{M: 1, Factor: 2}})
+		if d := unlike(want, got); d != "" {
+			t.Fatalf("%s\n%s", d, changed[0].Data)
 		}
-		out, err := edit.EncodeSet(was)
-		if err != nil {
-			return
-		}
-		set, err := ssp.ReadParameterSet(out, "s", nil)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		if d := unlike(was, set); d != "" {
-			t.Fatalf("%s\n%s", d, out)
+		twice, err := edit.Bind(again, []ssp.ParameterValue{v}, []unit.Definition{u})
+		if err != nil || !bytes.Equal(twice[0].Data, changed[0].Data) {
+			t.Fatalf("%v: %s", err, firstDifference(string(changed[0].Data), string(twice[0].Data)))
 		}
 	})
 }
@@ -155,7 +201,7 @@ func TestBindTwice(t *testing.T) {
 		t.Errorf("%v\n%s", err, files)
 	}
 	values[0].Unit = "N"
-	if _, err := edit.Bind(p, values, nil); err == nil || !strings.Contains(err.Error(), `the unit "N" of gain is not defined`) {
+	if _, err := edit.Bind(p, values, nil); err == nil || !strings.Contains(err.Error(), `Parameter[@name='gain']: the unit "N" is not defined`) {
 		t.Error(err)
 	}
 }

@@ -1,11 +1,9 @@
-// Package edit writes what package ssp reads. Encode, EncodeSet and EncodeMapping write documents,
-// parameter sets and mappings, and keep what the model does not represent. WriteArchive packs a
-// .ssp. Bind sets parameters.
+// Package edit writes what package ssp reads. Encode writes new documents. Bind sets parameters in
+// the documents of a system as they were read. WriteArchive packs a .ssp.
 //
-//	p.Root.System.Elements[0].Base().Description = "edited"
-//	data, err := edit.Encode(p.Root)
+//	data, err := edit.Encode(&ssp.Document{Name: "car", System: system})
 //	err = edit.WriteArchive(w, []edit.File{{Name: ssp.DocumentName, Data: data}, {Name: "resources/a.fmu", Path: "a.fmu"}})
 //
-// Files are written in UTF-8, with their comments, processing instructions, annotations,
-// attributes and elements of other namespaces, and in the same order, but with a new layout.
+// Files are written in UTF-8. Bind keeps everything that it does not change: comments, annotations,
+// attributes and elements of other namespaces, order and layout.
 package edit

@@ -1,6 +1,7 @@
 package xmltree
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,10 +49,6 @@ var sequence = func() map[string][]string {
 	}
 }()
 
-// neverEmpty are optional lists that must have an entry (ssp 7).
-var neverEmpty = []string{"Connectors", "Elements", "Connections", "SignalDictionaries", "GraphicalElements",
-	"Units", "Enumerations", "ParameterBindings", "Annotations"}
-
 // rankOf returns the index of an element in a sequence, -1 if it is not in it.
 func rankOf(names []string, name, uri string) int {
 	switch r := slices.Index(names, name); {
@@ -69,11 +66,21 @@ func foreignContent(name string) bool {
 	return name == "Annotation" || name == "MetaData" || name == "Signature"
 }
 
-// opaque reports whether the content of an element must not be rearranged.
-func opaque(el *etree.Element) bool { return foreignContent(el.Tag) || !Standard(URI(el)) }
+// URI returns the namespace of an element, the right one for a known wrong one.
+func URI(el *etree.Element) string {
+	uri := el.NamespaceURI()
+	return cmp.Or(aliases[uri], uri)
+}
 
-// URI returns the namespace of an element.
-func URI(el *etree.Element) string { return el.NamespaceURI() }
+// Child returns the first child of a name, nil if there is none.
+func Child(parent *etree.Element, uri, name string) *etree.Element {
+	for _, k := range parent.ChildElements() {
+		if k.Tag == name && URI(k) == uri {
+			return k
+		}
+	}
+	return nil
+}
 
 // Attr returns an attribute without namespace, nil if it is absent. It points into the element.
 func Attr(el *etree.Element, key string) *etree.Attr {
@@ -114,217 +121,108 @@ func BadRune(s string) (rune, bool) {
 	return 0, false
 }
 
-// Resolve returns the namespace of a prefix at an element, "" if none.
-func Resolve(at *etree.Element, prefix string) string {
-	if prefix == "xml" {
-		return "http://www.w3.org/XML/1998/namespace"
-	}
-	for ; at != nil; at = at.Parent() {
-		for _, a := range at.Attr {
-			if p, ok := Declaration(a); ok && p == prefix {
-				return a.Value
-			}
-		}
-	}
-	return ""
-}
-
-// Declaration reports whether an attribute declares a namespace, and its prefix.
-func Declaration(a etree.Attr) (prefix string, ok bool) {
+// Declares reports whether an attribute declares a namespace, and its prefix.
+func Declares(a etree.Attr) (prefix string, ok bool) {
 	if a.Space == "xmlns" {
 		return a.Key, true
 	}
 	return "", a.Space == "" && a.Key == "xmlns"
 }
 
-// Prefix returns the prefix of a namespace for a new element below at. It declares a missing prefix
-// at the root.
-func Prefix(at *etree.Element, uri string) string {
-	for e := at; e != nil; e = e.Parent() {
-		for _, a := range e.Attr {
-			if p, ok := Declaration(a); ok && a.Value == uri && Resolve(at, p) == uri {
-				return p
-			}
-		}
-	}
-	p := Prefixes[uri]
-	if p == "" {
-		p = "ns"
-	}
-	for n := 2; Resolve(at, p) != ""; n++ {
-		p = strings.TrimRight(p, "0123456789") + strconv.Itoa(n)
-	}
-	top(at).CreateAttr("xmlns:"+p, uri)
-	return p
-}
-
-// top returns the root element of the document of an element.
-func top(el *etree.Element) *etree.Element {
-	for p := el.Parent(); p != nil && p.Tag != ""; p = el.Parent() {
-		el = p
-	}
-	return el
-}
-
-// DeclareInherited declares namespaces in a copied element so that all prefixes mean the same as in
-// the original.
-func DeclareInherited(el, original *etree.Element) {
-	var walk func(a, b *etree.Element)
-	walk = func(a, b *etree.Element) {
-		prefixes := []string{a.Space}
-		for _, x := range a.Attr {
-			if _, ok := Declaration(x); !ok && x.Space != "" {
-				prefixes = append(prefixes, x.Space)
-			}
-		}
-		for _, p := range prefixes {
-			if want := Resolve(b, p); want == Resolve(a, p) {
-				continue
-			} else if p == "" {
-				el.CreateAttr("xmlns", want)
-			} else if want != "" {
-				el.CreateAttr("xmlns:"+p, want)
-			}
-		}
-		kids := b.ChildElements()
-		for i, k := range a.ChildElements() {
-			walk(k, kids[i])
-		}
-	}
-	walk(el, original)
-}
-
-// Repair corrects namespaces that reading tolerates.
-func Repair(el *etree.Element) {
-	for i := range el.Attr {
-		if _, ok := Declaration(el.Attr[i]); ok {
-			if right, wrong := aliases[el.Attr[i].Value]; wrong {
-				el.Attr[i].Value = right
-			}
-		}
-	}
-	if parent := el.Parent(); URI(el) == SSD && slices.Contains(commonElements, el.Tag) && (parent == nil || !opaque(parent)) {
-		el.Space = Prefix(el, SSC)
-	}
-	for _, k := range el.ChildElements() {
-		Repair(k)
-	}
-}
-
-// Arrange prepares a tree for writing: the order of the schemas, no empty lists, indentation (ssp
-// 7).
-func Arrange(root *etree.Element) {
-	prune(root)
-	order(root)
-	indent(root, 0)
-}
-
-// prune removes lists without an entry.
-func prune(el *etree.Element) {
-	for _, k := range el.ChildElements() {
-		if opaque(k) {
-			continue
-		}
-		prune(k)
-		if len(k.ChildElements()) == 0 && slices.Contains(neverEmpty, k.Tag) {
-			el.RemoveChild(k)
-		}
-	}
-}
-
-// order sorts the children of an element and of those in it into the sequence of the schemas.
-// A comment stays before the element that follows it, an unknown element after the one before.
-func order(el *etree.Element) {
-	if opaque(el) {
-		return
-	}
-	if names := sequence[URI(el)+" "+el.Tag]; names != nil {
-		orderChildren(el, names)
-	}
-	for _, k := range el.ChildElements() {
-		order(k)
-	}
-}
-
-func orderChildren(el *etree.Element, names []string) {
-	type group struct { // an element and what is before it
-		rank   int
-		tokens []etree.Token
-	}
-	var groups []group
-	var pending []etree.Token
-	rank := -1
-	for _, t := range el.Child {
-		pending = append(pending, t)
-		k, ok := t.(*etree.Element)
-		if !ok {
-			continue
-		}
-		if r := rankOf(names, k.Tag, URI(k)); r >= 0 {
-			rank = r
-		}
-		groups = append(groups, group{rank, pending})
-		pending = nil
-	}
-	byRank := func(a, b group) int { return a.rank - b.rank }
-	if slices.IsSortedFunc(groups, byRank) {
-		return
-	}
-	slices.SortStableFunc(groups, byRank)
-	tokens := make([]etree.Token, 0, len(el.Child))
-	for _, g := range groups {
-		tokens = append(tokens, g.tokens...)
-	}
-	Refill(el, append(tokens, pending...))
-}
-
-// Refill replaces the children of an element.
-func Refill(el *etree.Element, tokens []etree.Token) {
-	tokens = slices.Clone(tokens)
-	for i := len(el.Child) - 1; i >= 0; i-- {
-		el.RemoveChildAt(i)
-	}
-	for _, t := range tokens {
-		el.AddChild(t)
-	}
-}
-
-// indent puts each element of the standard on its own line. Annotations, metadata and signatures
-// with text stay as written.
-func indent(el *etree.Element, depth int) {
-	if opaque(el) && hasText(el) {
-		return
-	}
-	tokens := slices.DeleteFunc(slices.Clone(el.Child), func(t etree.Token) bool {
-		c, ok := t.(*etree.CharData)
-		return ok && strings.TrimSpace(c.Data) == ""
-	})
-	if slices.ContainsFunc(tokens, func(t etree.Token) bool { _, ok := t.(*etree.CharData); return ok }) {
-		return
-	}
-	var all []etree.Token
-	for _, t := range tokens {
-		all = append(all, etree.NewText("\n"+strings.Repeat("  ", depth+1)), t)
-	}
-	if len(tokens) > 0 {
-		all = append(all, etree.NewText("\n"+strings.Repeat("  ", depth)))
-	}
-	Refill(el, all)
-	for _, k := range el.ChildElements() {
-		indent(k, depth+1)
-	}
-}
-
-func hasText(el *etree.Element) bool {
-	for _, t := range el.Child {
-		switch t := t.(type) {
-		case *etree.CharData:
+// declared reports whether a prefix is declared at an element.
+func declared(el *etree.Element, prefix string) bool {
+	for ; el != nil; el = el.Parent() {
+		if slices.ContainsFunc(el.Attr, func(a etree.Attr) bool { p, ok := Declares(a); return ok && p == prefix }) {
 			return true
-		case *etree.Element:
-			if hasText(t) {
-				return true
-			}
 		}
 	}
 	return false
+}
+
+// Insert adds an element to a parent, where the schemas allow it (ssp 7): after its predecessors in
+// the sequence, or at the end. It gets a line of its own if the other children have one, or the
+// parent if there are none. Comments stay before the element that follows them.
+func Insert(parent *etree.Element, uri, name string) *etree.Element {
+	at, margin, end := place(parent, uri, name), marginOf(parent), ""
+	if !slices.ContainsFunc(parent.Child, visible) {
+		if end = marginOf(parent.Parent()); end != "" {
+			step := strings.TrimPrefix(end, cmp.Or(marginOf(parent.Parent().Parent()), "\n"))
+			margin = end + cmp.Or(step, "  ")
+		}
+		at, parent.Child = 0, nil
+	}
+	if margin != "" {
+		parent.InsertChildAt(at, etree.NewText(margin))
+		at++
+	}
+	el := etree.NewElement(name)
+	parent.InsertChildAt(at, el)
+	if end != "" {
+		parent.CreateText(end)
+	}
+	qualify(el, uri)
+	return el
+}
+
+// place returns the index of a new child.
+func place(parent *etree.Element, uri, name string) int {
+	names := sequence[URI(parent)+" "+parent.Tag]
+	rank, at := rankOf(names, name, uri), len(parent.Child)
+	for i := at - 1; i >= 0 && rank >= 0; i-- {
+		if k, ok := parent.Child[i].(*etree.Element); ok {
+			if r := rankOf(names, k.Tag, URI(k)); r > rank {
+				at = i
+			} else if r >= 0 {
+				break
+			}
+		}
+	}
+	last := at == len(parent.Child)
+	for ; at > 0; at-- {
+		t := parent.Child[at-1]
+		if _, element := t.(*etree.Element); element || last && visible(t) {
+			break
+		}
+	}
+	return at
+}
+
+// visible reports whether a token is more than blanks.
+func visible(t etree.Token) bool {
+	text, ok := t.(*etree.CharData)
+	return !ok || strings.TrimSpace(text.Data) != ""
+}
+
+// marginOf returns the line end and the blanks before the first child of an element, "" if it
+// begins no line.
+func marginOf(el *etree.Element) string {
+	if el == nil || len(el.Child) == 0 || visible(el.Child[0]) {
+		return ""
+	}
+	text := el.Child[0].(*etree.CharData).Data
+	return text[max(0, strings.LastIndexByte(text, '\n')):]
+}
+
+// qualify gives an element the prefix of a namespace: that of its parent, or one that is declared
+// around it, or a new one, which it declares at the root.
+func qualify(el *etree.Element, uri string) {
+	if el.Space = el.Parent().Space; URI(el) == uri {
+		return
+	}
+	root := el.Parent()
+	for at := root; at != nil && at.Tag != ""; at = at.Parent() {
+		root = at
+		for _, a := range at.Attr {
+			if p, ok := Declares(a); ok {
+				if el.Space = p; URI(el) == uri {
+					return
+				}
+			}
+		}
+	}
+	el.Space = Prefixes[uri]
+	for n := 2; URI(el) != ""; n++ {
+		el.Space = Prefixes[uri] + strconv.Itoa(n)
+	}
+	root.CreateAttr("xmlns:"+el.Space, uri)
 }

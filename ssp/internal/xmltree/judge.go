@@ -218,7 +218,7 @@ func (p *Reader) attributes(n *Node) {
 	seen := make(map[string]bool, len(n.El.Attr))
 	for _, a := range n.El.Attr {
 		key := a.FullKey()
-		if a.Space != "" && a.Space != "xmlns" && p.known(a.Space) != "" && Resolve(n.El, a.Space) == "" {
+		if a.Space != "" && a.Space != "xmlns" && p.known(a.Space) != "" && !declared(n.El, a.Space) {
 			p.declare(a.Space)
 		}
 		if seen[key] {

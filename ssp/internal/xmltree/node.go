@@ -1,6 +1,6 @@
 // Package xmltree reads the XML documents of SSP into a tree with namespaces, lines and columns,
-// checks it against the schemas, and arranges trees for writing. Package ssp interprets the
-// elements.
+// checks it against the schemas, and adds elements where they allow them. Package ssp interprets
+// the elements.
 package xmltree
 
 import (
