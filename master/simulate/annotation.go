@@ -265,6 +265,7 @@ func (r *Request) Adopt(asked []ssp.Asked) error {
 	if r.Closed {
 		return nil
 	}
+	r.Given = slices.Clip(r.Given) // copies of the request may share it
 	before := *r
 	for _, a := range asked {
 		switch never := before.Isolate == assemble.IsolateNever; {

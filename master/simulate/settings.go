@@ -147,7 +147,7 @@ var Settings = []*Entry{
 	{Name: "set", Category: system, Repeats: true, Doc: "parameter or start value, `NAME=VALUE`; NAME is component.variable, a connector, or of a single FMU variable",
 		set: func(r *Request, text string) (string, error) {
 			a, err := assignment(text, "NAME=VALUE")
-			r.Set = append(slices.Clip(r.Set), a)
+			r.Set = append(r.Set, a)
 			return a.Name, err
 		}},
 	{Name: "input", Category: system, Path: true, Annotation: "input", Doc: "take inputs over time from `FILE` (.csv, .parquet or .mat)",
@@ -319,7 +319,7 @@ func (r *Request) apply(g Given) (Given, error) {
 	default:
 		return g, fmt.Errorf("%s is given twice; give it once", g.Source)
 	}
-	r.Given = append(slices.Clip(r.Given), g)
+	r.Given = append(r.Given, g)
 	return g, nil
 }
 
