@@ -119,7 +119,7 @@ func limitsOf(t *testing.T, cases []limitCase) (ends int) {
 	for _, c := range cases {
 		for k := range c.highest + 1 {
 			s := strategy(t, r, c.preset, k)
-			if s.Points == nil {
+			if len(s.Points) == 0 {
 				t.Errorf("%s, %s, order %d: %s", c.name, c.preset, k, s.Why)
 				continue
 			}
