@@ -19,7 +19,7 @@ const (
 // Asked is a setting of the run that a document asks for. Its name and text are those of a flag of macrostep run.
 type Asked struct {
 	Name, Text string
-	Key        string // what the setting is for where each of several things has its own, such as a parameter; else ""
+	Key        string // the parameter, component or bond that the setting is for; "" = none
 	File       bool   // Text is the URI of a file; Flatten turns it into a path
 	Shown      string // name of the file in messages
 	From       string // for example "annotation of macrostep", "com.opensimulationplatform StepSizeHint"

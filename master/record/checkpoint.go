@@ -37,7 +37,7 @@ type Checkpoint struct {
 type Given struct {
 	Name     string `json:"name"`
 	Text     string `json:"text"`
-	Key      string `json:"key,omitempty"`      // what Text is for where each of several things has its own value
+	Key      string `json:"key,omitempty"`      // the parameter, component or bond that Text is for; "" = none
 	Source   string `json:"source"`             // for messages and manifests
 	Document bool   `json:"document,omitempty"` // the source is a document
 }

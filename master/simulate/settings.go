@@ -83,10 +83,10 @@ var Settings = []*Entry{
 	{Name: "step-size", Category: times, Scope: Varies, Annotation: "stepSize", Doc: "macro step of `H` seconds",
 		set: number(positiveTime, func(r *Request) **Setting { return &r.Step })},
 	{Name: "tolerance", Category: times, Scope: Varies, Annotation: "tolerance", Doc: "relative tolerance `R` for the solvers in the FMUs",
-		set: number(positive, func(r *Request) **Setting { return &r.Tolerance })},
+		set: number(ParsePositive, func(r *Request) **Setting { return &r.Tolerance })},
 	{Name: "realtime", Category: times, Scope: OfCall, Bare: "1", Doc: "keep pace with the clock, at `FACTOR` times its speed (default factor: 1)",
 		set: func(r *Request, text string) (_ string, err error) {
-			r.realtime().Factor, err = positive(text)
+			r.realtime().Factor, err = ParsePositive(text)
 			return "", err
 		}},
 	{Name: "overrun", Category: times, Scope: OfCall, Choices: master.OverrunPolicies, Default: master.CatchUp.String(),
@@ -243,7 +243,7 @@ var Settings = []*Entry{
 		}},
 	{Name: "energy-spike", Annotation: "energySpike", Hint: "nothing: it is 50", Doc: "`N`",
 		set: func(r *Request, text string) (_ string, err error) {
-			r.Spike, err = notNegative(text)
+			r.Spike, err = ParseNotNegative(text)
 			return "", err
 		}},
 	{Name: "manifest", Scope: OfCall, Path: true, Hint: "nothing: it is beside --output", Doc: "`FILE`", set: path(func(r *Request) *string { return &r.Manifest })},
@@ -412,7 +412,7 @@ func setIsolation(r *Request, text string) (key string, err error) {
 const LargestMemory = 1 << 40
 
 func setMemory(r *Request, text string) (_ string, err error) {
-	mib, err := positive(text)
+	mib, err := ParsePositive(text)
 	if mib > LargestMemory {
 		return "", fmt.Errorf("%g MiB is too large; leave it out for no limit", mib)
 	}
@@ -435,25 +435,26 @@ func setRestarts(r *Request, text string) (_ string, err error) {
 	return "", err
 }
 
-// Bounds of numbers.
-
-func positive(text string) (float64, error) {
-	v, err := finiteNumber(text)
+// ParsePositive reads a finite number above 0.
+func ParsePositive(text string) (float64, error) {
+	v, err := ParseNumber(text)
 	if err == nil && v <= 0 {
 		err = fmt.Errorf("%s is not greater than 0", text)
 	}
 	return v, err
 }
 
-func notNegative(text string) (float64, error) {
-	v, err := finiteNumber(text)
+// ParseNotNegative reads a finite number of at least 0.
+func ParseNotNegative(text string) (float64, error) {
+	v, err := ParseNumber(text)
 	if err == nil && v < 0 {
 		err = fmt.Errorf("%s is less than 0", text)
 	}
 	return v, err
 }
 
-func finiteNumber(text string) (float64, error) {
+// ParseNumber reads a finite number.
+func ParseNumber(text string) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, fmt.Errorf("%q is not a finite number; give one like 0.001 or 1e-3", text)
@@ -466,7 +467,7 @@ func anyTime(text string) (float64, error) {
 	if d, err := time.ParseDuration(strings.TrimSpace(text)); err == nil {
 		return d.Seconds(), nil
 	}
-	return finiteNumber(text)
+	return ParseNumber(text)
 }
 
 func positiveTime(text string) (float64, error) {
@@ -525,7 +526,7 @@ func oneOf(text string, values []string) (int, error) {
 // limit reads the limit of a check, such as 0.01 or 1%.
 func limit(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
-	v, err := positive(number)
+	v, err := ParsePositive(number)
 	switch {
 	case err != nil:
 	case percent:

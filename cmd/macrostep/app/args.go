@@ -117,7 +117,7 @@ func nearestFlag(cmd *cli.Command, known map[string]cli.Flag, name string) strin
 	return fmt.Sprintf("%s (macrostep %s --help-all lists them)", hint, cmd.Name)
 }
 
-// tellOld tells of a flag that goes with the next release.
+// tellOld prints a line about a flag that the next release will not have.
 func (p *program) tellOld(name string) {
 	hint := oldFlags[name]
 	if e := simulate.Find(name); e != nil {

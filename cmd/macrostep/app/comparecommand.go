@@ -202,7 +202,7 @@ func readComparing(c *cli.Context) (results.CompareOptions, error) {
 				}
 				t.Match, value = glob.Of(alone).Match, text[at+1:]
 			}
-			if t.Value, err = parseNumber(value, notNegative); err != nil && value != text {
+			if t.Value, err = notNegative(value); err != nil && value != text {
 				err = fmt.Errorf("%s: %w", text, err)
 			}
 			return t, err

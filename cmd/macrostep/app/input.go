@@ -3,7 +3,6 @@ package app
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,34 +158,21 @@ func (in *input) err() error {
 	return nil
 }
 
-// bound is a condition on a finite number.
-type bound int
+// bound reads a number with a condition.
+type bound = func(text string) (float64, error)
 
-const (
-	anyNumber bound = iota
-	positive
-	notNegative
+var (
+	anyNumber   bound = simulate.ParseNumber
+	positive    bound = simulate.ParsePositive
+	notNegative bound = simulate.ParseNotNegative
 )
-
-func parseNumber(text string, b bound) (float64, error) {
-	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	switch {
-	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
-		return 0, fmt.Errorf("%q is not a finite number; give one like 0.001 or 1e-3", text)
-	case b == positive && v <= 0:
-		return 0, fmt.Errorf("%s is not greater than 0", text)
-	case b == notNegative && v < 0:
-		return 0, fmt.Errorf("%s is less than 0", text)
-	}
-	return v, nil
-}
 
 // float returns the value or default of a flag; 0 if there is neither.
 func (in *input) float(name string, b bound) float64 {
 	if in.String(name) == "" {
 		return 0
 	}
-	v, err := parseNumber(in.String(name), b)
+	v, err := b(in.String(name))
 	in.fail(name, err)
 	return v
 }

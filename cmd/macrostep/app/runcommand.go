@@ -156,6 +156,8 @@ func (r *runRequest) level(in *input) {
 		in.fail(flagVerbose, fmt.Errorf("%q is not 1 or 2", text))
 	}
 	if text := in.String(flagLogLevel); text != "" {
-		in.fail(flagLogLevel, r.LogLevel.UnmarshalText([]byte(text)))
+		if err := r.LogLevel.UnmarshalText([]byte(text)); err != nil {
+			in.fail(flagLogLevel, fmt.Errorf("%q is not one of debug, info, warn, error", text))
+		}
 	}
 }
