@@ -78,15 +78,15 @@ const defaultRestarts = 10
 
 // Settings are the settings of a run.
 var Settings = []*Entry{
-	{Name: "start-time", Category: times, Scope: Varies, Doc: "start at `T` seconds", set: number(anyTime, func(r *Request) **Setting { return &r.Start })},
-	{Name: "stop-time", Category: times, Scope: Varies, Doc: "stop at `T` seconds", set: number(anyTime, func(r *Request) **Setting { return &r.Stop })},
+	{Name: "start-time", Category: times, Scope: Varies, Doc: "start at `T` seconds", set: number(ParseTime, func(r *Request) **Setting { return &r.Start })},
+	{Name: "stop-time", Category: times, Scope: Varies, Doc: "stop at `T` seconds", set: number(ParseTime, func(r *Request) **Setting { return &r.Stop })},
 	{Name: "step-size", Category: times, Scope: Varies, Annotation: "stepSize", Doc: "macro step of `H` seconds",
-		set: number(positiveTime, func(r *Request) **Setting { return &r.Step })},
+		set: number(Positive(ParseTime), func(r *Request) **Setting { return &r.Step })},
 	{Name: "tolerance", Category: times, Scope: Varies, Annotation: "tolerance", Doc: "relative tolerance `R` for the solvers in the FMUs",
-		set: number(ParsePositive, func(r *Request) **Setting { return &r.Tolerance })},
+		set: number(Positive(ParseNumber), func(r *Request) **Setting { return &r.Tolerance })},
 	{Name: "realtime", Category: times, Scope: OfCall, Bare: "1", Doc: "keep pace with the clock, at `FACTOR` times its speed (default factor: 1)",
 		set: func(r *Request, text string) (_ string, err error) {
-			r.realtime().Factor, err = ParsePositive(text)
+			r.realtime().Factor, err = Positive(ParseNumber)(text)
 			return "", err
 		}},
 	{Name: "overrun", Category: times, Scope: OfCall, Choices: master.OverrunPolicies, Default: master.CatchUp.String(),
@@ -202,7 +202,7 @@ var Settings = []*Entry{
 		}},
 	{Name: "output-interval", Category: results, Annotation: "outputInterval", Doc: "at most one row in each `T` seconds",
 		set: func(r *Request, text string) (_ string, err error) {
-			r.Interval, err = positiveTime(text)
+			r.Interval, err = Positive(ParseTime)(text)
 			return "", err
 		}},
 	{Name: "trace", Category: results, Scope: OfCall, Path: true, Doc: "table `FILE.csv` of every attempt at a macro step",
@@ -212,7 +212,7 @@ var Settings = []*Entry{
 	{Name: "checkpoint", Category: results, Scope: OfCall, Doc: "save the state, `EVERY FILE`: each EVERY seconds (0: never), and on an interrupt",
 		set: func(r *Request, text string) (string, error) {
 			every, file, ok := strings.Cut(text, " ")
-			v, err := notNegativeTime(every)
+			v, err := NotNegative(ParseTime)(every)
 			if err != nil || !ok || file == "" {
 				return "", fmt.Errorf("%q is not EVERY FILE with a number of seconds; give, for example, --checkpoint 10 run.checkpoint", text)
 			}
@@ -243,7 +243,7 @@ var Settings = []*Entry{
 		}},
 	{Name: "energy-spike", Annotation: "energySpike", Hint: "nothing: it is 50", Doc: "`N`",
 		set: func(r *Request, text string) (_ string, err error) {
-			r.Spike, err = ParseNotNegative(text)
+			r.Spike, err = NotNegative(ParseNumber)(text)
 			return "", err
 		}},
 	{Name: "manifest", Scope: OfCall, Path: true, Hint: "nothing: it is beside --output", Doc: "`FILE`", set: path(func(r *Request) *string { return &r.Manifest })},
@@ -412,7 +412,7 @@ func setIsolation(r *Request, text string) (key string, err error) {
 const LargestMemory = 1 << 40
 
 func setMemory(r *Request, text string) (_ string, err error) {
-	mib, err := ParsePositive(text)
+	mib, err := Positive(ParseNumber)(text)
 	if mib > LargestMemory {
 		return "", fmt.Errorf("%g MiB is too large; leave it out for no limit", mib)
 	}
@@ -435,24 +435,6 @@ func setRestarts(r *Request, text string) (_ string, err error) {
 	return "", err
 }
 
-// ParsePositive reads a finite number above 0.
-func ParsePositive(text string) (float64, error) {
-	v, err := ParseNumber(text)
-	if err == nil && v <= 0 {
-		err = fmt.Errorf("%s is not greater than 0", text)
-	}
-	return v, err
-}
-
-// ParseNotNegative reads a finite number of at least 0.
-func ParseNotNegative(text string) (float64, error) {
-	v, err := ParseNumber(text)
-	if err == nil && v < 0 {
-		err = fmt.Errorf("%s is less than 0", text)
-	}
-	return v, err
-}
-
 // ParseNumber reads a finite number.
 func ParseNumber(text string) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
@@ -462,32 +444,38 @@ func ParseNumber(text string) (float64, error) {
 	return v, nil
 }
 
-// anyTime reads a time in seconds, as a plain number or with a unit, as in 30s or 5m.
-func anyTime(text string) (float64, error) {
+// ParseTime reads a time in s, as a plain number or with a unit, as in 30s or 5m.
+func ParseTime(text string) (float64, error) {
 	if d, err := time.ParseDuration(strings.TrimSpace(text)); err == nil {
 		return d.Seconds(), nil
 	}
 	return ParseNumber(text)
 }
 
-func positiveTime(text string) (float64, error) {
-	v, err := anyTime(text)
-	if err == nil && v <= 0 {
-		err = fmt.Errorf("%s is not greater than 0", text)
+// Positive returns a reader of numbers that refuses those that are not above 0.
+func Positive(read func(text string) (float64, error)) func(text string) (float64, error) {
+	return func(text string) (float64, error) {
+		v, err := read(text)
+		if err == nil && v <= 0 {
+			err = fmt.Errorf("%s is not greater than 0", text)
+		}
+		return v, err
 	}
-	return v, err
 }
 
-func notNegativeTime(text string) (float64, error) {
-	v, err := anyTime(text)
-	if err == nil && v < 0 {
-		err = fmt.Errorf("%s is less than 0", text)
+// NotNegative returns a reader of numbers that refuses those below 0.
+func NotNegative(read func(text string) (float64, error)) func(text string) (float64, error) {
+	return func(text string) (float64, error) {
+		v, err := read(text)
+		if err == nil && v < 0 {
+			err = fmt.Errorf("%s is less than 0", text)
+		}
+		return v, err
 	}
-	return v, err
 }
 
 func duration(text string) (time.Duration, error) {
-	v, err := positiveTime(text)
+	v, err := Positive(ParseTime)(text)
 	if err != nil {
 		return 0, err
 	}
@@ -526,7 +514,7 @@ func oneOf(text string, values []string) (int, error) {
 // limit reads the limit of a check, such as 0.01 or 1%.
 func limit(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
-	v, err := ParsePositive(number)
+	v, err := Positive(ParseNumber)(number)
 	switch {
 	case err != nil:
 	case percent:

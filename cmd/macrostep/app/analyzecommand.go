@@ -72,9 +72,9 @@ func parseAnalysis(c *cli.Context) (*analysis, error) {
 	in := newInput(c)
 	a := &analysis{
 		open: simulate.OpenOptions{Logger: slog.New(slog.DiscardHandler)},
-		Options: analyze.Options{From: in.float("from", positive), To: in.float("to", positive), Order: c.Int("order"),
+		Options: analyze.Options{From: in.float("from", positiveTime), To: in.float("to", positiveTime), Order: c.Int("order"),
 			Error: in.float("error", positive)},
-		at: in.number("at", anyNumber), seconds: in.float("runs", notNegative), debug: readDebug(in, []debugKey{profileKey}),
+		at: in.number("at", simulate.ParseTime), seconds: in.float("runs", notNegativeTime), debug: readDebug(in, []debugKey{profileKey}),
 	}
 	a.open.Dial = dial
 	in.settings(&a.open.Request)

@@ -215,7 +215,7 @@ func readComparing(c *cli.Context) (results.CompareOptions, error) {
 	o := results.CompareOptions{
 		RelTol: tolerances("rtol"), AbsTol: tolerances("atol"), MeanTol: tolerances("nrmse"), Usual: defaultRelTol,
 		Norm: results.Norms[in.oneOf("norm", norms)], ByTime: c.Bool("by-time"), Map: map[string]string{},
-		Select: reading(in.globs(flagSelect).Of(alone)).Select, TimeTol: in.float("time-tolerance", positive),
+		Select: reading(in.globs(flagSelect).Of(alone)).Select, TimeTol: in.float("time-tolerance", positiveTime),
 	}
 	list, errs := assignments(c.StringSlice("map"), "A=B, the name of a variable in each of the tables")
 	for _, m := range list {

@@ -173,7 +173,7 @@ func (p *program) runChain(c *cli.Context) error {
 		}
 		chain.Set[a.Name] = v
 	}
-	algorithm, stop := c.String(flagAlgorithm), in.float("stop-time", positive)
+	algorithm, stop := c.String(flagAlgorithm), in.float("stop-time", positiveTime)
 	_, err := p.presets.New(algorithm, nil)
 	in.add(err)
 	_, err = fmus.ChainDocument(chain)

@@ -162,9 +162,10 @@ func (in *input) err() error {
 type bound = func(text string) (float64, error)
 
 var (
-	anyNumber   bound = simulate.ParseNumber
-	positive    bound = simulate.ParsePositive
-	notNegative bound = simulate.ParseNotNegative
+	positive        = simulate.Positive(simulate.ParseNumber)
+	notNegative     = simulate.NotNegative(simulate.ParseNumber)
+	positiveTime    = simulate.Positive(simulate.ParseTime)
+	notNegativeTime = simulate.NotNegative(simulate.ParseTime)
 )
 
 // float returns the value or default of a flag; 0 if there is neither.

@@ -16,6 +16,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/ssp/compose"
 	"github.com/macrostep/macrostep/ssp/dialect"
 	"github.com/macrostep/macrostep/ssp/edit"
@@ -150,8 +151,8 @@ func (p *program) parseNew(c *cli.Context) (*newRequest, error) {
 	r := &newRequest{output: c.String(flagOutput), force: c.Bool(flagForce), byName: c.Bool("connect-by-name"), dry: c.Bool("dry-run"),
 		connect: c.StringSlice(flagConnect)}
 	r.asked = compose.Composition{Parameters: c.Bool("parameters"), Algorithm: c.String(flagAlgorithm),
-		Start: number("start-time", anyNumber), Stop: number("stop-time", anyNumber),
-		Step: number("step-size", positive), Tolerance: number("tolerance", positive)}
+		Start: number("start-time", simulate.ParseTime), Stop: number("stop-time", simulate.ParseTime),
+		Step: number("step-size", positiveTime), Tolerance: number("tolerance", positive)}
 	if r.asked.Algorithm != "" {
 		_, err := p.presets.New(r.asked.Algorithm, nil)
 		in.add(err)
