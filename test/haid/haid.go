@@ -1,4 +1,4 @@
-// Package haid runs the oscillator of haid (exact.Haid) for tests and figures, with subsystems in Go or with FMUs on
+// Package haid runs the oscillator of haid (exact.Haid) for tests, with subsystems in Go or with FMUs on
 // the command line, and computes the errors of the paper.
 package haid
 
