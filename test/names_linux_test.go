@@ -310,7 +310,7 @@ int answer(void) { free(strdup("abc")); return timezone + 10 * (time(0) == 42); 
 				t.Errorf("%s, preloaded %s: the answers are %v, want %v; want %q in %q", way, c.source, last, c.want, c.replaced, o.manifest.Warnings)
 			}
 		}
-		if _, out := macrostep(t, "validate", "--format", "json", filepath.Join(dir, "one.fmu")); strings.Contains(out, "FA6S") != (c.replaced != "") ||
+		if _, out := macrostep(t, "validate", "--json", filepath.Join(dir, "one.fmu")); strings.Contains(out, "FA6S") != (c.replaced != "") ||
 			!strings.Contains(out, c.replaced) {
 			t.Errorf("preloaded %s: validate does not report %q:\n%s", c.source, c.replaced, out)
 		}

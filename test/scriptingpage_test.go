@@ -15,7 +15,7 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-var tableKey = regexp.MustCompile("`([a-z_0-9]+(?:\\[\\]|\\.\\*|\\.[a-z_0-9]+)*)`")
+var tableKey = regexp.MustCompile("`((?:[a-z_0-9]+|\\[\\])(?:\\[\\]|\\.\\*|\\.[a-z_0-9]+)*)`")
 
 // documentedKeys returns the keys in the first columns of the tables of a section, up to the next one of its level.
 func documentedKeys(t *testing.T, page, title string) map[string]bool {
@@ -119,7 +119,8 @@ func TestScriptingPageJSON(t *testing.T) {
 		"### info FMU":                   {"info", fmu(t, "mass_force"), "--json"},
 		"### info SYSTEM --explain NAME": {"info", set, "--json", "--explain", "chassis.F_c"},
 		"### info SYSTEM --bonds":        {"info", set, "--json", "--bonds"},
-		"### validate --format json":     {"validate", set, "--format", "json"},
+		"### validate":                   {"validate", set, "--json"},
+		"### algorithms":                 {"algorithms", "--json"},
 		"### compare":                    {"compare", "a.csv", "b.csv", "--json"},
 	} {
 		cmd := exec.Command(program, args...)

@@ -46,7 +46,7 @@ func (v *validation) ids(level string) []string {
 // validated calls macrostep validate, and gives its exit code and its findings.
 func validated(t testing.TB, args ...string) (int, *validation) {
 	t.Helper()
-	cmd := exec.Command(program, append([]string{"validate", "--format", "json"}, args...)...)
+	cmd := exec.Command(program, append([]string{"validate", "--json"}, args...)...)
 	out, err := cmd.Output()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestValidate(t *testing.T) {
 		{"validate --disable md8 " + bad, 0, []string{"0 errors, 0 warnings, 1 note", "1 finding of disabled rules left out"}},
 		{"validate --disable MD8 --disable FA4V --strict " + bad, 0, []string{"2 findings of disabled rules left out"}},
 		{"validate " + model + " " + bad + " " + set, 1, []string{"3 files: 1 error, 0 warnings, 1 note"}},
-		{"validate --format json " + bad, 1, []string{`"id": "MD8"`, `"level": "error"`,
+		{"validate --json " + bad, 1, []string{`"id": "MD8"`, `"level": "error"`,
 			fmt.Sprintf(`"line": %d`, line), `"path": "/fmiModelDescription/`, `"remedy": "correct the factor"`}},
 		{"validate nothing.fmu", 2, []string{"nothing.fmu: there is no such file"}},
 		{"validate ../fmi", 2, []string{"the folder has neither modelDescription.xml nor SystemStructure.ssd"}},
@@ -209,7 +209,7 @@ func TestValidateSARIF(t *testing.T) {
 	if err := os.CopyFS(odd, os.DirFS(filepath.Join(validateBases, "osp"))); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "validate", "--format", "sarif", "--disable", "FA5", broken, odd,
+	cmd := exec.Command(program, "validate", "--sarif", "--disable", "FA5", broken, odd,
 		system(t, "quarter-car-a"), filepath.Join(validateBases, "model"))
 	out, err := cmd.Output()
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {

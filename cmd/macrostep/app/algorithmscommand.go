@@ -22,23 +22,56 @@ Examples:
 func (p *program) algorithmsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "algorithms", Usage: "list the coupling algorithms, or explain one", ArgsUsage: "[NAME]",
-		UsageText: "macrostep algorithms [NAME]", Description: algorithmsHelp,
+		UsageText: "macrostep algorithms [NAME] [FLAGS]", Description: algorithmsHelp, Flags: []cli.Flag{jsonFlag()},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1, "NAME"); err != nil {
 				return err
 			}
-			if c.NArg() == 0 {
-				listPresets(p.stdout, p.presets.All())
-				return nil
+			all := p.presets.All()
+			if c.NArg() > 0 {
+				preset, err := p.presets.Find(c.Args().First())
+				if err != nil {
+					return &usageError{"algorithms", err}
+				}
+				all = []algorithms.Preset{*preset}
 			}
-			preset, err := p.presets.Find(c.Args().First())
-			if err != nil {
-				return &usageError{"algorithms", err}
+			switch {
+			case c.Bool("json"):
+				return writeJSON(p.data(), presetList(all))
+			case c.NArg() > 0:
+				explainPreset(p.stdout, &all[0])
+			default:
+				listPresets(p.stdout, all)
 			}
-			explainPreset(p.stdout, preset)
 			return nil
 		},
 	}
+}
+
+// presetInfo is a preset for programs.
+type presetInfo struct {
+	Name   string      `json:"name"`
+	Doc    string      `json:"doc"`
+	Source string      `json:"source"`
+	Params []paramInfo `json:"params"`
+}
+
+type paramInfo struct {
+	Name    string `json:"name"`
+	Default string `json:"default"`
+	Range   string `json:"range"`
+	Doc     string `json:"doc"`
+}
+
+func presetList(all []algorithms.Preset) (list []presetInfo) {
+	for _, a := range all {
+		info := presetInfo{Name: a.Name, Doc: a.Doc, Source: a.Source}
+		for _, q := range a.Params {
+			info.Params = append(info.Params, paramInfo{q.Name, q.Default, q.Range, q.Doc})
+		}
+		list = append(list, info)
+	}
+	return list
 }
 
 func listPresets(w io.Writer, all []algorithms.Preset) {

@@ -129,7 +129,8 @@ func (p *program) tellOld(name string) {
 }
 
 // oldFlags are flags of the program that go with the next release, and what is in their place.
-var oldFlags = map[string]string{flagMetrics: "--live, which serves /metrics", flagLogLevel: "-v or -vv", flagLogCalls: "--debug calls=FILE"}
+var oldFlags = map[string]string{flagMetrics: "--live, which serves /metrics", flagLogLevel: "-v or -vv", flagLogCalls: "--debug calls=FILE",
+	flagFormat: "--json or --sarif"}
 
 // flagSynonyms are words that other tools use for our flags.
 var flagSynonyms = map[string]string{

@@ -296,8 +296,6 @@ func (p *program) values(flag string, before []string) []choice {
 	switch flag {
 	case flagAlgorithm:
 		return p.presetChoices()
-	case flagFormat:
-		return formats
 	case flagDisable:
 		return ruleChoices()
 	case flagFor:

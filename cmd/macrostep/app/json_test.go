@@ -46,10 +46,10 @@ func TestJSON(t *testing.T) {
 	for _, args := range []string{
 		"info|--json|empty.fmu", "info|--json|other.fmu", "info|--json|three.fmu", "info|--json|s.ssp", "info|--json|other.ssp", "info|--json|s.ssp|--bonds",
 		"info|--json|other.ssp|--explain|other.n", "info|--json|other.ssp|--explain|other.n|--explain|other.n",
-		"validate|--format=json|empty.fmu", "validate|--format=json|s.ssp", "validate|--format=json|s.yaml", "validate|--format=sarif|empty.fmu",
-		"validate|--format=json|--list", "validate|--format=json|--explain|MD1",
+		"validate|--json|empty.fmu", "validate|--json|s.ssp", "validate|--json|s.yaml", "validate|--sarif|empty.fmu",
+		"validate|--json|--list", "validate|--json|--explain|MD1",
 		"compare|--json|a.csv|b.csv", "compare|--json|a.csv|a.csv", "compare|--json|b.csv|a.csv",
-		"analyze|--json|mass_force.fmu|--step-size|0.1|--stop-time|1", "host|list|--json",
+		"analyze|--json|mass_force.fmu|--step-size|0.1|--stop-time|1", "algorithms|--json", "algorithms|--json|explicit", "host|list|--json",
 	} {
 		words := strings.Split(args, "|")
 		code, out, errs := in(t, dir, words...)

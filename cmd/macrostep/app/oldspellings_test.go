@@ -59,7 +59,7 @@ func TestValidateScenario(t *testing.T) {
 		"s.yaml|no.fmu":                  {exitUsage, "no.fmu: no such file"},
 		"s.yaml|other.yaml":              {exitUsage, "is a scenario; give one"},
 		"s.yaml|a.fmu|--dynamic":         {exitUsage, "--dynamic: the flag is not for a scenario"},
-		"s.yaml|--format|sarif":          {exitUsage, "as text or json"},
+		"s.yaml|--format|sarif":          {exitUsage, "as text, or with --json"},
 	} {
 		code, out, errs := in(t, dir, append([]string{"validate"}, strings.Split(args, "|")...)...)
 		if code != want.code {

@@ -30,12 +30,12 @@ func isScenario(path string) bool {
 func (p *program) validateScenario(c *cli.Context, format string) error {
 	in := newInput(c)
 	for _, name := range c.LocalFlagNames() {
-		if name != flagFormat {
+		if !slices.Contains([]string{"json", flagSARIF, flagFormat}, name) {
 			in.fail(name, errors.New("the flag is not for a scenario"))
 		}
 	}
-	if format == "sarif" {
-		in.fail(flagFormat, errors.New("findings in a scenario are printed as text or json"))
+	if format == flagSARIF {
+		in.fail(flagSARIF, errors.New("findings in a scenario are printed as text, or with --json"))
 	}
 	files := c.Args().Slice()
 	at := slices.IndexFunc(files, isScenario)

@@ -22,6 +22,7 @@ import (
 
 const (
 	flagDisable = "disable"
+	flagSARIF   = "sarif"
 	flagFormat  = "format"
 )
 
@@ -37,10 +38,6 @@ Examples:
    macrostep validate model.fmu --dynamic
    macrostep validate --explain MD17`
 
-// formats are the formats of the report.
-var formats = []choice{{"text", "for people, with the lines of the documents"}, {"json", "for programs"},
-	{"sarif", "SARIF 2.1.0, for code hosts and editors"}}
-
 // errFindings ends the program with exit code 1 and prints nothing more.
 var errFindings = &runError{errors.New("")}
 
@@ -54,7 +51,9 @@ func (p *program) validateCommand() *cli.Command {
 			boolFlag("dynamic", "try each FMU, in separate processes"),
 			boolFlag("compile", "with --dynamic: compile the C sources of FMUs that have no library for this platform"),
 			stringFlag("step-size", "step of the trials, `H` seconds (default: of the FMU)"),
-			&cli.StringFlag{Name: flagFormat, Usage: "print the findings as `FORM`: text, json or sarif", Value: "text"},
+			jsonFlag(),
+			boolFlag(flagSARIF, "print the findings as SARIF 2.1.0, for code hosts and editors"),
+			&cli.StringFlag{Name: flagFormat, Hidden: true, Usage: "`FORM`", Value: "text"},
 			boolFlag("list", "list all rules"),
 			stringFlag(flagExplain, "explain the rule `ID`, and what to do about its findings"),
 		}, settingFlags(flagAlgorithm, flagParam, flagOn, flagHostTimeout, flagCredentials, flagCA)...),
@@ -72,11 +71,16 @@ const trialTimeout = time.Minute
 
 func (p *program) validate(c *cli.Context) error {
 	in := newInput(c)
-	words := make([]string, len(formats))
-	for i, f := range formats {
-		words[i] = f.word
-	}
+	words := []string{"text", "json", flagSARIF}
 	format := words[in.oneOf(flagFormat, words)]
+	switch {
+	case c.Bool("json") && c.Bool(flagSARIF):
+		in.fail(flagSARIF, errors.New("--json prints in another form"))
+	case c.Bool("json"):
+		format = "json"
+	case c.Bool(flagSARIF):
+		format = flagSARIF
+	}
 	if err := in.err(); err != nil {
 		return err
 	}
@@ -138,7 +142,7 @@ func (p *program) validate(c *cli.Context) error {
 	switch {
 	case format == "json":
 		err = writeValidationJSON(p.data(), reports)
-	case format == "sarif":
+	case format == flagSARIF:
 		err = writeSARIF(p.data(), reports)
 	case len(reports) > 0:
 		writeValidation(p.stdout, reports)
@@ -203,8 +207,8 @@ func (p *program) showRules(c *cli.Context, format string) error {
 		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; --list and --%s take no file",
 			c.Args().First(), flagExplain)}
 	}
-	if format == "sarif" {
-		return &usageError{c.Command.Name, errors.New("rules are printed as text or json; sarif is for findings")}
+	if format == flagSARIF {
+		return &usageError{c.Command.Name, errors.New("--sarif is for findings; rules are printed as text, or with --json")}
 	}
 	if c.IsSet(flagExplain) {
 		return p.showRule(c.String(flagExplain), format)
