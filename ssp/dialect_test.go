@@ -14,7 +14,7 @@ import (
 
 // everything is a system of four kinds of file: document, set, mapping, dictionary.
 func everything() (document string, files map[string]string, vars Fakes) {
-	document = strings.Replace(base, `<ssd:System name="inner">`, `<ssd:SignalDictionaryReference name="bus" dictionary="d"><ssd:Connectors><ssd:Connector name="n" kind="inout"/></ssd:Connectors></ssd:SignalDictionaryReference>
+	document = strings.Replace(Base, `<ssd:System name="inner">`, `<ssd:SignalDictionaryReference name="bus" dictionary="d"><ssd:Connectors><ssd:Connector name="n" kind="inout"/></ssd:Connectors></ssd:SignalDictionaryReference>
     <ssd:System name="inner">`, 1)
 	document = strings.Replace(document, `<ssd:Connection startConnector="level"`, `<ssd:Connection startElement="a" startConnector="n" endElement="bus" endConnector="n">`+Mapping("Integer", 1, 2)+`</ssd:Connection>
     <ssd:Connection startElement="bus" startConnector="n" endElement="b2" endConnector="m"/>
@@ -28,7 +28,7 @@ func everything() (document string, files map[string]string, vars Fakes) {
 	vars = baseFakes()
 	vars["b2"] = vars["inner.b"]
 	declared := `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
-	return document, map[string]string{"set.ssv": BaseSet, "map.ssm": baseMap, "d.ssb": declared + dictionary(entry("n", "<ssc:Integer/>"))}, vars
+	return document, map[string]string{"set.ssv": BaseSet, "map.ssm": BaseMap, "d.ssb": declared + dictionary(entry("n", "<ssc:Integer/>"))}, vars
 }
 
 // summary is a network in words, without places.

@@ -363,7 +363,7 @@ func TestNestedDepth(t *testing.T) {
 // Parameter files inside of components (ssp 33).
 func TestInsideComponents(t *testing.T) {
 	set := strings.ReplaceAll(BaseSet, `name="gain"`, `name="p"`)
-	mapping := strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(baseMap, `target="a.k"`, `target="p"`), `target="level"`, `target="q"`), `source="gain"`, `source="p"`)
+	mapping := strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(BaseMap, `target="a.k"`, `target="p"`), `target="level"`, `target="q"`), `source="gain"`, `source="p"`)
 	binding := func(attrs, mapping string) string {
 		return Bindings(`<ssd:ParameterBinding sourceBase="component" ` + attrs + `>` + mapping + `</ssd:ParameterBinding>`)
 	}

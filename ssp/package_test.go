@@ -168,7 +168,7 @@ func FuzzDocument(f *testing.F) {
 	whole, files, _ := everything()
 	set, mapping, signals := files["set.ssv"], files["map.ssm"], files["d.ssb"]
 	for _, text := range []string{
-		base, whole,
+		Base, whole,
 		chain([4]string{RealType("m"), RealType("mm"), RealType(""), RealType("m")}, [3]string{LinearTransform(2, 1), Mapping("Integer", 1, 2), ""}),
 		propagate(Bindings(Inline(` prefix="P"`, Parameter("", RealValue(1, "m")), "")), "", ""),
 		Annotated(Annotate(ssp.OwnType, `<ms:Component stateless="1"/>`), Annotate("org.tool", `<x:Step xmlns:x="urn:x"/>`),
@@ -205,7 +205,7 @@ func FuzzDocument(f *testing.F) {
 // What the standard does not know is named wherever it stands.
 func TestUnknownParts(t *testing.T) {
 	const gadget = "<ssd:Gadget/>"
-	files := map[string]string{ssp.DocumentName: base, "set.ssv": BaseSet, "map.ssm": baseMap}
+	files := map[string]string{ssp.DocumentName: Base, "set.ssv": BaseSet, "map.ssm": BaseMap}
 	want := 0
 	for name, places := range map[string][]string{
 		ssp.DocumentName: {"<ssd:Connectors>", "<ssd:ParameterBindings>", "<ssd:Elements>", "<ssd:Connections>", "<ssd:Enumerations>", "<ssd:Units>",

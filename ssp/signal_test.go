@@ -281,10 +281,16 @@ func TestKinds2(t *testing.T) {
 		{"local", "output", "input", "local", "SD8", "only an output or a calculated parameter can feed"},
 		{"calculatedParameter", "calculatedParameter", "input", "calculatedParameter", "", ""},
 		{"structuralParameter", "output", "input", "structuralParameter", "SD8", "neither can feed"},
+		{"unspecified", "unspecified", "unspecified", "output to parameter", "SD8", "an output can feed inputs"},
+		{"calculatedParameter", "calculatedParameter", "parameter", "calculatedParameter to constant parameter", "SD14S", "cannot be set"},
 	} {
-		y := Out("y", ssp.Real)
-		y.Causality = c.causality
-		vars := Fakes{"s.a": {y}, "b": {In("u", ssp.Real)}}
+		y, u := Out("y", ssp.Real), In("u", ssp.Real)
+		causality, target, _ := strings.Cut(c.causality, " to ")
+		if y.Causality = causality; target != "" {
+			u = Par("u", ssp.Real)
+			u.Settable = target == "parameter"
+		}
+		vars := Fakes{"s.a": {y}, "b": {u}}
 		if c.id != "" {
 			Refused(t, way(c.a, c.s, c.b), nil, vars, c.id, c.message)
 		} else if n, l := Sound(t, way(c.a, c.s, c.b), nil, vars); len(n.Connections) != 1 || len(l.Findings) > 0 {

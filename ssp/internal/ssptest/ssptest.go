@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -357,16 +358,21 @@ func Enum(v ssp.Variable, items map[string]int32) ssp.Variable {
 	return v
 }
 
-const BaseSet = `<?xml version="1.0"?>
-<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"
-  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
-  <ssv:Parameters>
-    <ssv:Parameter name="gain"><ssv:Real value="3" unit="m"/></ssv:Parameter>
-    <ssv:Parameter name="height"><ssv:Real value="4" unit="m"/></ssv:Parameter>
-  </ssv:Parameters>
-  <ssv:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit></ssv:Units>
-</ssv:ParameterSet>
-`
+// Base is a sound system with something of everything, BaseSet its values and BaseMap the mapping of them. Package
+// validate has an example for each rule that breaks it in one place. Base is without its annotation, which needs a dialect.
+var (
+	Base             = regexp.MustCompile(`(?s) *<ssd:Annotations>.*</ssd:Annotations>\n`).ReplaceAllString(shared("SystemStructure.ssd"), "")
+	BaseSet, BaseMap = shared("set.ssv"), shared("map.ssm")
+)
+
+func shared(name string) string {
+	for _, root := range []string{"..", "../.."} { // tests run in the folder of their package
+		if data, err := os.ReadFile(filepath.Join(root, "master", "validate", "testdata", "system", name)); err == nil {
+			return string(data)
+		}
+	}
+	panic("there is no " + name + " of package validate")
+}
 
 // Refused flattens a document that must have an error of this rule with this text.
 func Refused(t testing.TB, document string, files map[string]string, r ssp.Resolver, id, message string,
