@@ -18,11 +18,7 @@ import (
 func chain(c [4]string, t [3]string) string {
 	deep := Sys("deep", Conns(Con("i", "input", c[2])), Comp("b", Conns(Con("u", "input", c[3]))), Link("i", "b/u", t[2]))
 	outer := Sys("outer", Conns(Con("i", "input", c[1])), deep, Link("deep/i", "i", t[1])) // reversed
-	return Head + Sys("top", "", Comp("a", Conns(Con("y", "output", c[0])))+outer, Link("a/y", "outer/i", t[0])) + `<ssd:Enumerations>
-<ssc:Enumeration name="abc"><ssc:Item name="A" value="1"/><ssc:Item name="B" value="2"/><ssc:Item name="C" value="3"/></ssc:Enumeration>
-<ssc:Enumeration name="xyz"><ssc:Item name="X" value="10"/><ssc:Item name="Y" value="20"/><ssc:Item name="Z" value="30"/></ssc:Enumeration>
-</ssd:Enumerations>
-` + Units + Tail
+	return Head + Sys("top", "", Comp("a", Conns(Con("y", "output", c[0])))+outer, Link("a/y", "outer/i", t[0])) + Names + Tail
 }
 
 // Composed by hand: at each connection the unit first, then the transformation
@@ -105,7 +101,7 @@ func TestRelativeQuantity(t *testing.T) {
 // Mappings replace what is in their table and pass the rest (ssp 29); one after
 // the other they compose.
 func TestComposedTables(t *testing.T) {
-	abc := map[string]int32{"A": 1, "B": 2, "C": 3}
+	abc := map[string]int32{"A": 1, "B": 2, "C": 7}
 	xyz := map[string]int32{"X": 10, "Y": 20, "Z": 30}
 	colours, others := map[string]int32{"red": 1, "green": 2, "blue": 5}, map[string]int32{"blue": 1, "green": 2, "red": 3}
 	const integer, boolean = "<ssc:Integer/>", "<ssc:Boolean/>"
@@ -125,7 +121,7 @@ func TestComposedTables(t *testing.T) {
 		{"boolean", Out("y", ssp.Boolean), In("u", ssp.Boolean), [4]string{boolean, boolean, boolean, boolean},
 			[3]string{Mapping("Boolean", true, false, "0", "1"), "", ""}, map[int32]int32{1: 0, 0: 1}},
 		{"by name", Enum(Out("y", ssp.Enumeration), abc), Enum(In("u", ssp.Enumeration), xyz), [4]string{typeABC, typeXYZ, typeXYZ, typeXYZ},
-			[3]string{Mapping("Enumeration", "A", "X", "B", "X", "C", "Z"), "", ""}, map[int32]int32{1: 10, 2: 10, 3: 30}},
+			[3]string{Mapping("Enumeration", "A", "X", "B", "X", "C", "Z"), "", ""}, map[int32]int32{1: 10, 2: 10, 7: 30}},
 		{"by name and number", Enum(Out("y", ssp.Enumeration), abc), In("u", ssp.Integer), [4]string{typeABC, typeXYZ, typeXYZ, integer},
 			[3]string{Mapping("Enumeration", "A", "X", "B", "Y"), "", Mapping("Integer", 10, 7)}, map[int32]int32{1: 7, 2: 20, 10: 7}},
 		// blue is mapped; red keeps its name and not its number

@@ -204,11 +204,20 @@ func Bindings(list ...string) string {
 const Units = `<ssd:Units>
   <ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>
   <ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>
+  <ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit>
   <ssc:Unit name="K"><ssc:BaseUnit K="1"/></ssc:Unit>
   <ssc:Unit name="degC"><ssc:BaseUnit K="1" offset="273.15"/></ssc:Unit>
   <ssc:Unit name="degF"><ssc:BaseUnit K="1" factor="0.5" offset="255"/></ssc:Unit>
 </ssd:Units>
 `
+
+// Names are Units and enumerations.
+const Names = `<ssd:Enumerations>
+  <ssc:Enumeration name="abc"><ssc:Item name="A" value="1"/><ssc:Item name="B" value="2"/><ssc:Item name="C" value="7"/></ssc:Enumeration>
+  <ssc:Enumeration name="cba"><ssc:Item name="A" value="7"/><ssc:Item name="B" value="2"/><ssc:Item name="C" value="1"/></ssc:Enumeration>
+  <ssc:Enumeration name="xyz"><ssc:Item name="X" value="10"/><ssc:Item name="Y" value="20"/><ssc:Item name="Z" value="30"/></ssc:Enumeration>
+</ssd:Enumerations>
+` + Units
 
 func RealType(unit string) string {
 	if unit == "" {
@@ -318,6 +327,15 @@ func Settings(n *ssp.Network) map[string]ssp.Setting {
 		out[n.Components[s.Component].Path+"."+s.Variable] = s
 	}
 	return out
+}
+
+// Values lists the settings, each as "variable=value".
+func Values(n *ssp.Network) string {
+	var list []string
+	for _, s := range n.Settings {
+		list = append(list, s.Variable+"="+s.Value.String())
+	}
+	return strings.Join(list, " ")
 }
 
 func Links(n *ssp.Network) map[string]ssp.FlatConnection {
