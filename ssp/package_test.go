@@ -173,7 +173,7 @@ func FuzzDocument(f *testing.F) {
 		propagate(Bindings(Inline(` prefix="P"`, Parameter("", RealValue(1, "m")), "")), "", ""),
 		Annotated(Annotate(ssp.OwnType, `<ms:Component stateless="1"/>`), Annotate("org.tool", `<x:Step xmlns:x="urn:x"/>`),
 			Annotate(ssp.OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)),
-		around(`source="#box"`, itsConnectors, "", `<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`),
+		around(`source="#box"`, itsConnectors, "", Sys("library", "", system(gain("box", "c.fmu")))),
 		Head + bus(dictionary(entry("x", "<ssc:Real/>")), RealType("mm"), "", LinearTransform(2, 1), "") + Units + Tail,
 	} {
 		f.Add(text, set, mapping, signals)
