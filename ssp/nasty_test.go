@@ -8,7 +8,6 @@ import (
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
 	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
-	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Systems that ask for several things at once, each against what the standard gives
@@ -73,8 +72,8 @@ func TestNasty(t *testing.T) {
 			Fakes{"c": {Enum(Par("p", ssp.Enumeration), cba)}, "d": {Enum(Par("p", ssp.Enumeration), cba)}},
 			"c p A  0\nd p C  0\n", "SD5U SD5U"},
 		{"an item that the set defines otherwise than the FMU", Sys("top", Bindings(`<ssd:ParameterBinding source="e.ssv"/>`), Comp("c", "")+Comp("d", "")),
-			map[string]string{"e.ssv": `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` + Parameter("c.p", `<ssv:Enumeration value="B" name="own"/>`) + Parameter("d.p", `<ssv:Enumeration value="B" name="own"/>`) +
-				`</ssv:Parameters><ssv:Enumerations><ssc:Enumeration name="own"><ssc:Item name="B" value="40"/></ssc:Enumeration></ssv:Enumerations></ssv:ParameterSet>`},
+			map[string]string{"e.ssv": SetFile(Parameter("c.p", `<ssv:Enumeration value="B" name="own"/>`)+Parameter("d.p", `<ssv:Enumeration value="B" name="own"/>`),
+				`<ssv:Enumerations><ssc:Enumeration name="own"><ssc:Item name="B" value="40"/></ssc:Enumeration></ssv:Enumerations>`)},
 			// by name where the target has items, else the number of the set
 			Fakes{"c": {Enum(Par("p", ssp.Enumeration), abc)}, "d": {Par("p", ssp.Integer)}}, "c p B  0\nd p 40  0\n", ""},
 		{"a calculated parameter out of one system and into the parameter of another", Sys("top", "",

@@ -14,7 +14,6 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
 	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
-	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // The three forms of a system give the same network, and Close removes what
@@ -173,7 +172,7 @@ func TestFilesOutside(t *testing.T) {
 <ssd:Component name="out" type="application/x-ssp-definition" source="../box.ssd"/>
 <ssd:Component name="in" type="application/x-ssp-definition" source="in/box.ssd"/></ssd:Elements>
 <ssd:Connections><ssd:Connection startElement="in" startConnector="y" endElement="out" endConnector="u"/></ssd:Connections></ssd:System>` + Tail
-	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `"><ssv:Parameters/></ssv:ParameterSet>`
+	set := SetFile("", "")
 	box := func(connector string) string {
 		return Head + `<ssd:System name="box"><ssd:Connectors>` + connector + `</ssd:Connectors><ssd:ParameterBindings><ssd:ParameterBinding source="../set.ssv"/></ssd:ParameterBindings></ssd:System>` + Tail
 	}
@@ -278,7 +277,7 @@ func TestUnknownParts(t *testing.T) {
 		{ssp.DocumentName, attribute, "SD1U", []string{`factor="2"`}},
 		{"set.ssv", gadget, "SD1U", []string{"<ssv:Parameters>", `<ssv:Parameter name="gain">`, "<ssv:Units>"}},
 		{"map.ssm", gadget, "SD1U", []string{`<ssm:MappingEntry source="gain" target="a.k">`}},
-		{ssp.DocumentName, annotation("ssd"), "SD21", []string{`<ssd:Connector name="n" kind="output">`, `<ssd:ParameterBinding source="set.ssv">`, `factor="2"/>`, `endConnector="n">`}},
+		{ssp.DocumentName, annotation("ssd"), "SD21", []string{`<ssd:Connector name="n" kind="output">`, `<ssd:ParameterBinding source="set.ssv">`, `factor="2"/>`, `endElement="bus">`}},
 		{ssp.DocumentName, annotation("ssc"), "SD21", []string{`<ssc:Unit name="m">`, `<ssc:Enumeration name="gear">`}},
 		{ssp.DocumentName, annotation("ssv"), "SD21", []string{`<ssv:Parameter name="p">`}},
 		{"set.ssv", annotation("ssv"), "SD21", []string{`<ssv:Parameter name="gain">`, `</ssv:Parameters>`}},

@@ -210,15 +210,15 @@ func TestPunning(t *testing.T) {
 	}
 }
 
-// unitFake is an FMU that defines units.
+// unitFake is an FMU that may define the unit "x".
 type unitFake struct {
 	FakeSet
-	units map[string]unit.Base
+	x *unit.Base
 }
 
 func (u unitFake) Unit(name string) *unit.Base {
-	if b, ok := u.units[name]; ok {
-		return &b
+	if name == "x" {
+		return u.x
 	}
 	return nil
 }
@@ -230,7 +230,6 @@ func (u unitFake) Variables(*ssp.FlatComponent) (ssp.VariableSet, error) { retur
 // to be converted and is not known, the value is refused, also behind the connectors of
 // systems (ssp 9, 39).
 func TestUnitsOfSets(t *testing.T) {
-	mmUnit := unit.Base{M: 1, Factor: 0.001}
 	for _, tt := range []struct {
 		name, set, system, fmu string // where the unit "x" is defined, as mm, cm or km
 		variable, connector    string // units of the ends
@@ -251,38 +250,26 @@ func TestUnitsOfSets(t *testing.T) {
 		{name: "nobody, and the connector has a unit", variable: "mm", connector: "mm"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			definition := func(prefix string, units ...string) (text string) { // names and factors
-				for i := 0; i < len(units); i += 2 {
-					if units[i+1] != "" {
-						text += fmt.Sprintf(`<ssc:Unit name=%q><ssc:BaseUnit m="1" factor=%q/></ssc:Unit>`, units[i], units[i+1])
-					}
-				}
-				if text == "" {
-					return ""
-				}
-				return "<" + prefix + ":Units>" + text + "</" + prefix + ":Units>"
-			}
-			set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` +
-				Parameter("p", RealValue(2, cmp.Or(tt.value, "x"))) + "</ssv:Parameters>" + definition("ssv", "x", tt.set) + "</ssv:ParameterSet>"
-			target, before, suppress, links := "c.p", "", "", []string(nil)
+			entry, before, links := Mapped("p", "c.p", ""), "", []string(nil)
 			if tt.connector != "" {
-				target, before, links = "k", Conns(Con("k", "parameter", RealType(strings.TrimPrefix(tt.connector, "none")))), []string{Link("k", "c/p", "")}
+				connector := Con("k", "parameter", RealType(strings.TrimPrefix(tt.connector, "none")))
+				entry, before, links = Mapped("p", "k", ""), Conns(connector), []string{Link("k", "c/p", "")}
 			}
 			if tt.suppress {
-				suppress = ` suppressUnitConversion="true"`
+				entry = strings.Replace(entry, ">", ` suppressUnitConversion="true">`, 1)
 			}
-			mapping := `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0"><ssm:MappingEntry source="p" target="` + target + `"` + suppress +
-				`/></ssm:ParameterMapping></ssd:ParameterMapping>`
-			document := Head + Sys("top", before+Bindings(`<ssd:ParameterBinding source="s.ssv">`+mapping+`</ssd:ParameterBinding>`),
-				Comp("c", Conns(Con("p", "parameter", ""))), links...) +
-				definition("ssd", "mm", "0.001", "x", tt.system) + Tail
+			binding := `<ssd:ParameterBinding source="s.ssv"><ssd:ParameterMapping><ssm:ParameterMapping version="1.0">` + entry +
+				"</ssm:ParameterMapping></ssd:ParameterMapping></ssd:ParameterBinding>"
+			document := Head + Sys("top", before+Bindings(binding), Comp("c", Conns(Con("p", "parameter", ""))), links...) +
+				cmp.Or(Length("ssd", "x", tt.system), Units) + Tail
+			set := SetFile(Parameter("p", RealValue(2, cmp.Or(tt.value, "x"))), Length("ssv", "x", tt.set))
 			p := Par("p", ssp.Real)
 			if p.Unit = tt.variable; p.Unit == "mm" {
-				p.UnitBase = &mmUnit
+				p = With(p, "mm", MM)
 			}
-			fake := unitFake{FakeSet{"p": p}, map[string]unit.Base{}}
+			fake := unitFake{FakeSet: FakeSet{"p": p}}
 			if tt.fmu != "" {
-				fake.units["x"] = unit.Base{M: 1, Factor: 0.01}
+				fake.x = &unit.Base{M: 1, Factor: 0.01}
 			}
 			n, _, err := Flatten(t, document, map[string]string{"s.ssv": set}, fake, false)
 			switch {
@@ -301,8 +288,7 @@ func TestUnitsOfSets(t *testing.T) {
 // The steps of a value: from how it stands in its set to the variable, with what each
 // makes of it.
 func TestValueSteps(t *testing.T) {
-	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` + Parameter("kk", RealValue(5, "km")) +
-		`</ssv:Parameters><ssv:Units><ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
+	set := SetFile(Parameter("kk", RealValue(5, "km")), Length("ssv", "km", "1000"))
 	mapping := "<ssm:ParameterMapping version=\"1.0\" xmlns:ssm=\"" + xmltree.SSM + "\" xmlns:ssc=\"" + xmltree.SSC + "\">\n" + Mapped("x.kk", "a.p", LinearTransform(2, 1)) + "\n" + Mapped("x.kk", "s.k", "") + "</ssm:ParameterMapping>"
 	p := Con("p", "parameter", "")
 	document := Head + Sys("top", Bindings(`<ssd:ParameterBinding source="set.ssv" prefix="x."><ssd:ParameterMapping source="map.ssm"/></ssd:ParameterBinding>`),

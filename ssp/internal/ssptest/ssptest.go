@@ -18,6 +18,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Asked returns the settings of the run with a name, each as "text source".
@@ -181,6 +182,20 @@ func Inline(attrs, parameters, mapping string) string {
 		text += `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0">` + mapping + "</ssm:ParameterMapping></ssd:ParameterMapping>"
 	}
 	return text + "</ssd:ParameterBinding>\n"
+}
+
+// SetFile is a set of its own: parameters, and what comes after the list of them.
+func SetFile(parameters, more string) string {
+	return `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` +
+		parameters + "</ssv:Parameters>" + more + "</ssv:ParameterSet>"
+}
+
+// Length is a list with one unit, of this factor to the metre; "" without a factor.
+func Length(prefix, name, factor string) string {
+	if factor == "" {
+		return ""
+	}
+	return fmt.Sprintf(`<%s:Units><ssc:Unit name=%q><ssc:BaseUnit m="1" factor=%q/></ssc:Unit></%[1]s:Units>`, prefix, name, factor)
 }
 
 func Parameter(name, value string) string {
