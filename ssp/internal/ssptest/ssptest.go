@@ -315,7 +315,14 @@ func Folder(t testing.TB, files map[string]string) string {
 func Flatten(t testing.TB, document string, files map[string]string, r ssp.Resolver, strict bool,
 	dialects ...ssp.Dialect) (*ssp.Network, *diag.List, error) {
 	t.Helper()
-	all := map[string]string{ssp.DocumentName: document}
+	return FlattenAs(t, ssp.DocumentName, document, files, r, strict, dialects...)
+}
+
+// FlattenAs is Flatten for a document of this name.
+func FlattenAs(t testing.TB, name, document string, files map[string]string, r ssp.Resolver, strict bool,
+	dialects ...ssp.Dialect) (*ssp.Network, *diag.List, error) {
+	t.Helper()
+	all := map[string]string{name: document}
 	maps.Copy(all, files)
 	l := &diag.List{Strict: strict}
 	p, err := ssp.Open(Folder(t, all), l, dialects...)
