@@ -210,15 +210,15 @@ func TestPunning(t *testing.T) {
 	}
 }
 
-// unitFake is an FMU that may define the unit "x".
+// unitFake is an FMU that defines the unit "x".
 type unitFake struct {
 	FakeSet
-	x *unit.Base
+	x unit.Base
 }
 
 func (u unitFake) Unit(name string) *unit.Base {
 	if name == "x" {
-		return u.x
+		return &u.x
 	}
 	return nil
 }
@@ -267,9 +267,9 @@ func TestUnitsOfSets(t *testing.T) {
 			if p.Unit = tt.variable; p.Unit == "mm" {
 				p = With(p, "mm", MM)
 			}
-			fake := unitFake{FakeSet: FakeSet{"p": p}}
+			var fake ssp.Resolver = FakeSet{"p": p}
 			if tt.fmu != "" {
-				fake.x = &unit.Base{M: 1, Factor: 0.01}
+				fake = unitFake{FakeSet{"p": p}, unit.Base{M: 1, Factor: 0.01}}
 			}
 			n, _, err := Flatten(t, document, map[string]string{"s.ssv": set}, fake, false)
 			switch {
