@@ -1,6 +1,7 @@
 package validate_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -74,7 +75,8 @@ func readExamples(t *testing.T) []*example {
 				}
 				e.options[key] = value
 			}
-			list, file = append(list, e), ""
+			main := map[string]string{"model": "modelDescription.xml", "osp": "OspSystemStructure.xml"}[e.base]
+			list, file = append(list, e), cmp.Or(e.options["file"], main, "SystemStructure.ssd")
 			continue
 		}
 		if len(list) == 0 || line == "" {
