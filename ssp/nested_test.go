@@ -153,7 +153,7 @@ func TestValuesWithoutUnit(t *testing.T) {
 		{"at the outermost system", km, Inline("", Parameter("s.k", RealValue(3, "")), ""), "", "", 3000, `"s.k" has no unit; it is read in "km"`, "km → unit"},
 		{"with a unit", km, "", Inline("", Parameter("k", RealValue(3, "unit")), ""), "", 3, "", ""},
 		{"mapped", km, "", Inline("", Parameter("x", RealValue(3, "")), Mapped("x", "k", LinearTransform(2, 1))), "", 7000, `"x" has no unit`, "km → unit"},
-		{"not converted", km, "", Inline("", Parameter("x", RealValue(3, "unit")), strings.Replace(Mapped("x", "k", ""), ">", ` suppressUnitConversion="true">`, 1)), "", 3000, "", "km → unit"},
+		{"not converted", km, "", Inline("", Parameter("x", RealValue(3, "unit")), Mapped("x", "k", "suppress")), "", 3000, "", "km → unit"},
 		{"in its own document", km, "", "", RealValue(5, ""), 0.005, "", ""},
 		{"where both say the same", "mm", "", Inline("", Parameter("k", RealValue(3, "")), ""), "", 0.003, "", ""},
 		{"over a connector of the outermost system", km, Conns(Con("K", "parameter", "")) + Bindings(Inline("", Parameter("K", RealValue(3, "")), "")), "", "", 3000, "", "km → unit"},

@@ -173,11 +173,11 @@ func TestFilesOutside(t *testing.T) {
 <ssd:Component name="in" type="application/x-ssp-definition" source="in/box.ssd"/></ssd:Elements>
 <ssd:Connections><ssd:Connection startElement="in" startConnector="y" endElement="out" endConnector="u"/></ssd:Connections></ssd:System>` + Tail
 	set := SetFile("", "")
-	box := func(connector string) string {
-		return Head + `<ssd:System name="box"><ssd:Connectors>` + connector + `</ssd:Connectors><ssd:ParameterBindings><ssd:ParameterBinding source="../set.ssv"/></ssd:ParameterBindings></ssd:System>` + Tail
+	box := func(connector, set string) string {
+		return Head + Sys("box", Conns(connector)+Bindings(`<ssd:ParameterBinding source="`+set+`"/>`), "") + Tail
 	}
-	dir := Folder(t, map[string]string{"set.ssv": set, "box.ssd": strings.Replace(box(`<ssd:Connector name="u" kind="input"/>`), "../set.ssv", "set.ssv", 1),
-		"system/" + ssp.DocumentName: document, "system/set.ssv": set, "system/in/set.ssv": set, "system/in/box.ssd": box(`<ssd:Connector name="y" kind="output"/>`)})
+	dir := Folder(t, map[string]string{"set.ssv": set, "box.ssd": box(Con("u", "input", ""), "set.ssv"),
+		"system/" + ssp.DocumentName: document, "system/set.ssv": set, "system/in/set.ssv": set, "system/in/box.ssd": box(Con("y", "output", ""), "../set.ssv")})
 	l := &diag.List{}
 	Open(t, filepath.Join(dir, "system"), l)
 	first := strings.Count(Head, "\n") + 1

@@ -72,9 +72,9 @@ func TestBindingNames(t *testing.T) {
 	}{
 		{"two levels up", Inline("", Parameter("mid.c.a.b", RealValue(1, "")), ""), "", "", "a.b=1"},
 		{"prefix without dot", Inline(` prefix="mid."`, Parameter("c.p", RealValue(1, "")), ""), "", "", "p=1"},
-		{"mapping", Inline("", one, `<ssm:MappingEntry source="p" target="mid.c.q"/>`), "", "", "q=1"},
-		{"one to many", Inline("", one, `<ssm:MappingEntry source="p" target="mid.c.q"/><ssm:MappingEntry source="p" target="mid.c.p"/>`), "", "", "p=1 q=1"},
-		{"prefix comes before mapping", Inline(` prefix="x."`, one, `<ssm:MappingEntry source="x.p" target="mid.c.q"/>`), "", "", "q=1"},
+		{"mapping", Inline("", one, Mapped("p", "mid.c.q", "")), "", "", "q=1"},
+		{"one to many", Inline("", one, Mapped("p", "mid.c.q", "")+Mapped("p", "mid.c.p", "")), "", "", "p=1 q=1"},
+		{"prefix comes before mapping", Inline(` prefix="x."`, one, Mapped("x.p", "mid.c.q", "")), "", "", "q=1"},
 		{"empty mapping", Inline("", one, "\n"), "", "", ""},
 	}
 	for _, c := range cases {
@@ -99,37 +99,36 @@ func TestValueConversion(t *testing.T) {
 		variable ssp.Variable
 		value    string
 		entry    string // content of the mapping entry; "-" = no mapping
-		attrs    string // of the mapping entry
 		want     string
 		message  string // of the refusal; "" = the value is taken
 	}{
-		{"same unit", With(Par("p", ssp.Real), "m", Metre), RealValue(0.976535328081166, "m"), "-", "", "0.976535328081166", ""},
-		{"unit", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), "-", "", "2000", ""},
-		{"offset unit", With(Par("p", ssp.Real), "K", Kelvin), RealValue(20, "degC"), "-", "", "293.15", ""},
-		{"unit unknown in the FMU", Par("p", ssp.Real), RealValue(2, "mm"), "-", "", "2", ""},
-		{"unit, then linear", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), LinearTransform(3, 1), "", "6001", ""},
-		{"suppressed, linear", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), LinearTransform(3, 1), ` suppressUnitConversion="true"`, "7", ""},
-		{"integer to real", Par("p", ssp.Real), `<ssv:Integer value="7"/>`, "-", "", "7", ""},
-		{"integral real to integer", Par("p", ssp.Integer), RealValue(-4, ""), "-", "", "-4", ""},
-		{"integer mapping", Par("p", ssp.Integer), `<ssv:Integer value="7"/>`, Mapping("Integer", 7, 8), "", "8", ""},
-		{"boolean mapping", Par("p", ssp.Boolean), `<ssv:Boolean value="1"/>`, Mapping("Boolean", true, false), "", "false", ""},
-		{"string", Par("p", ssp.String), `<ssv:String value=" x &amp; y"/>`, "-", "", " x & y", ""},
-		{"item by number", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Integer value="1"/>`, "-", "", "N", ""},
-		{"item mapping", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="drive"/>`, Mapping("Enumeration", "drive", "D"), "", "D", ""},
-		{"integer of 2.0", Par("p", ssp.Integer), `<ssv:UInt8 value="200"/>`, "-", "", "200", ""},
-		{"fraction to integer", Par("p", ssp.Integer), RealValue(1.5, ""), "-", "", "", "not a 32-bit integer"},
-		{"boolean to real", Par("p", ssp.Real), `<ssv:Boolean value="true"/>`, "-", "", "", "Boolean cannot be given"},
-		{"integer to boolean", Par("p", ssp.Boolean), `<ssv:Integer value="1"/>`, "-", "", "", "Integer cannot be given"},
-		{"unknown item", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="X"/>`, "-", "", "", "it has P (0), N (1), D (2)"},
-		{"item to integer", Par("p", ssp.Integer), `<ssv:Enumeration value="D"/>`, "-", "", "", "is not known"},
-		{"above maximum", bounded, `<ssv:Integer value="3"/>`, "-", "", "", "above the maximum 2"},
-		{"too large", Par("p", ssp.Integer), `<ssv:Integer value="3000000000"/>`, "-", "", "", "not an integer of 32 bits"},
-		{"array", Par("p", ssp.Real), `<ssv:Real value="1 2 3"/>`, "-", "", "", "is an array"},
-		{"array of something else", Par("p", ssp.Real), `<ssv:Real value="1 two 3"/>`, "-", "", "", `entry 2 of the value of parameter "p"`},
-		{"Float32", Par("p", ssp.Real), `<ssv:Float32 value="1e300"/>`, "-", "", "", "beyond the range of a Float32"},
+		{"same unit", With(Par("p", ssp.Real), "m", Metre), RealValue(0.976535328081166, "m"), "-", "0.976535328081166", ""},
+		{"unit", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), "-", "2000", ""},
+		{"offset unit", With(Par("p", ssp.Real), "K", Kelvin), RealValue(20, "degC"), "-", "293.15", ""},
+		{"unit unknown in the FMU", Par("p", ssp.Real), RealValue(2, "mm"), "-", "2", ""},
+		{"unit, then linear", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), LinearTransform(3, 1), "6001", ""},
+		{"suppressed, linear", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), "suppress" + LinearTransform(3, 1), "7", ""},
+		{"integer to real", Par("p", ssp.Real), `<ssv:Integer value="7"/>`, "-", "7", ""},
+		{"integral real to integer", Par("p", ssp.Integer), RealValue(-4, ""), "-", "-4", ""},
+		{"integer mapping", Par("p", ssp.Integer), `<ssv:Integer value="7"/>`, Mapping("Integer", 7, 8), "8", ""},
+		{"boolean mapping", Par("p", ssp.Boolean), `<ssv:Boolean value="1"/>`, Mapping("Boolean", true, false), "false", ""},
+		{"string", Par("p", ssp.String), `<ssv:String value=" x &amp; y"/>`, "-", " x & y", ""},
+		{"item by number", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Integer value="1"/>`, "-", "N", ""},
+		{"item mapping", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="drive"/>`, Mapping("Enumeration", "drive", "D"), "D", ""},
+		{"integer of 2.0", Par("p", ssp.Integer), `<ssv:UInt8 value="200"/>`, "-", "200", ""},
+		{"fraction to integer", Par("p", ssp.Integer), RealValue(1.5, ""), "-", "", "not a 32-bit integer"},
+		{"boolean to real", Par("p", ssp.Real), `<ssv:Boolean value="true"/>`, "-", "", "Boolean cannot be given"},
+		{"integer to boolean", Par("p", ssp.Boolean), `<ssv:Integer value="1"/>`, "-", "", "Integer cannot be given"},
+		{"unknown item", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="X"/>`, "-", "", "it has P (0), N (1), D (2)"},
+		{"item to integer", Par("p", ssp.Integer), `<ssv:Enumeration value="D"/>`, "-", "", "is not known"},
+		{"above maximum", bounded, `<ssv:Integer value="3"/>`, "-", "", "above the maximum 2"},
+		{"too large", Par("p", ssp.Integer), `<ssv:Integer value="3000000000"/>`, "-", "", "not an integer of 32 bits"},
+		{"array", Par("p", ssp.Real), `<ssv:Real value="1 2 3"/>`, "-", "", "is an array"},
+		{"array of something else", Par("p", ssp.Real), `<ssv:Real value="1 two 3"/>`, "-", "", `entry 2 of the value of parameter "p"`},
+		{"Float32", Par("p", ssp.Real), `<ssv:Float32 value="1e300"/>`, "-", "", "beyond the range of a Float32"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			target, mapping := "v", `<ssm:MappingEntry source="v" target="p"`+c.attrs+">"+c.entry+"</ssm:MappingEntry>"
+			target, mapping := "v", Mapped("v", "p", c.entry)
 			if c.entry == "-" {
 				target, mapping = "p", ""
 			}
@@ -231,9 +230,9 @@ func (u unitFake) Variables(*ssp.FlatComponent) (ssp.VariableSet, error) { retur
 // systems (ssp 9, 39).
 func TestUnitsOfSets(t *testing.T) {
 	for _, tt := range []struct {
-		name, set, system, fmu string // where the unit "x" is defined, as mm, cm or km
-		variable, connector    string // units of the ends
-		suppress               bool
+		name, set, system, fmu string  // where the unit "x" is defined, as mm, cm or km
+		variable, connector    string  // units of the ends
+		content                string  // of the mapping entry
 		value                  string  // unit of the value; "" = x
 		want                   float64 // 0: refused
 	}{
@@ -245,20 +244,17 @@ func TestUnitsOfSets(t *testing.T) {
 		{name: "the FMU, in brackets through a connector", value: "[x]", fmu: "0.01", variable: "mm", connector: "none", want: 20},
 		{name: "nobody, in brackets", value: "[x]", variable: "mm"},
 		{name: "nothing to convert into", variable: "", want: 2},
-		{name: "suppressed", variable: "mm", suppress: true, want: 2},
+		{name: "suppressed", variable: "mm", content: "suppress", want: 2},
 		{name: "the FMU, through a connector", fmu: "0.01", variable: "mm", connector: "none", want: 20},
 		{name: "nobody, and the connector has a unit", variable: "mm", connector: "mm"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			entry, before, links := Mapped("p", "c.p", ""), "", []string(nil)
+			target, before, links := "c.p", "", []string(nil)
 			if tt.connector != "" {
 				connector := Con("k", "parameter", RealType(strings.TrimPrefix(tt.connector, "none")))
-				entry, before, links = Mapped("p", "k", ""), Conns(connector), []string{Link("k", "c/p", "")}
+				target, before, links = "k", Conns(connector), []string{Link("k", "c/p", "")}
 			}
-			if tt.suppress {
-				entry = strings.Replace(entry, ">", ` suppressUnitConversion="true">`, 1)
-			}
-			binding := `<ssd:ParameterBinding source="s.ssv"><ssd:ParameterMapping><ssm:ParameterMapping version="1.0">` + entry +
+			binding := `<ssd:ParameterBinding source="s.ssv"><ssd:ParameterMapping><ssm:ParameterMapping version="1.0">` + Mapped("p", target, tt.content) +
 				"</ssm:ParameterMapping></ssd:ParameterMapping></ssd:ParameterBinding>"
 			document := Head + Sys("top", before+Bindings(binding), Comp("c", Conns(Con("p", "parameter", ""))), links...) +
 				cmp.Or(Length("ssd", "x", tt.system), Units) + Tail

@@ -175,6 +175,11 @@ func ospSignal(variable, signal string) string {
 	return fmt.Sprintf(`<SignalConnection><Variable simulator=%q name=%q/><Signal function=%q name=%q/></SignalConnection>`, simulator, name, function, port)
 }
 
+// ospSignalGroup connects a group of variables and a group of signals.
+func ospSignalGroup(variables, signals string) string {
+	return strings.NewReplacer("SignalConnection", "SignalGroupConnection", "<Variable", "<VariableGroup", "<Signal ", "<SignalGroup ").Replace(ospSignal(variables, signals))
+}
+
 func ospGroups(bond, a, b string) string {
 	end := func(s string) string {
 		simulator, name, _ := strings.Cut(s, ".")
@@ -202,7 +207,7 @@ func TestOSPFunctions(t *testing.T) {
 		{"sum", `<Sum name="s" inputCount="3"/>`, []string{ospSignal("wheel.x", "s.in[0]"), ospSignal("wheel.y", "s.in[1]"), ospSignal("chassis.plain", "s.in[2]"), ospSignal("wheel.more", "s.out")},
 			[]string{"wheel.x → s.in[0]", "wheel.y → s.in[1]", "chassis.plain → s.in[2]", "s.out → wheel.more"}, "[s in[0] in[1] in[2] → out [[0 1 2]]]"},
 		{"vector sum", `<VectorSum name="s" inputCount="2" dimension="2"/>`, []string{
-			`<SignalGroupConnection><VariableGroup simulator="wheel" name="pair"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`,
+			ospSignalGroup("wheel.pair", "s.in[0]"),
 			ospSignal("chassis.plain", "s.in[1][0]"), ospSignal("chassis.z", "s.in[1][1]"),
 			`<SignalGroupConnection><SignalGroup function="s" name="out"/><VariableGroup simulator="wheel" name="inputs"/></SignalGroupConnection>`},
 			[]string{"chassis.plain → s.in[1][0]", "chassis.z → s.in[1][1]", "wheel.x → s.in[0][0]", "wheel.y → s.in[0][1]", "s.out[0] → wheel.u[1]", "s.out[1] → wheel.u[2]"},
@@ -347,6 +352,8 @@ func TestOSPFaults(t *testing.T) {
 		}
 		return strings.Replace(ospTruck, old, by, 1)
 	}
+	groups := func(a, b string) string { return ospSystem("", ospGroups("", a, b)) }
+	const fault, warning = diag.Error, diag.Warning
 	for _, c := range []struct {
 		name, document string
 		files          map[string]string
@@ -354,33 +361,33 @@ func TestOSPFaults(t *testing.T) {
 		level          diag.Level
 		message        string
 	}{
-		{"namespace", replace("MSMI/OSPSystemStructure", "MSMI/Other"), nil, "SD1", diag.Error, "root element"},
-		{"no simulators", `<OspSystemStructure xmlns="http://opensimulationplatform.com/MSMI/OSPSystemStructure" version="0.1"/>`, nil, "SD1", diag.Error, "no Simulators"},
-		{"end", replace("<EndTime>2", "<EndTime>0.1"), nil, "SD1", diag.Error, "not after StartTime"},
-		{"step", replace("<BaseStepSize>0.0001", "<BaseStepSize>0"), nil, "SD1", diag.Error, "not above 0"},
-		{"ECCO tolerance", replace("<RelativeTolerance>1e-6</RelativeTolerance>", ""), nil, "SD22P", diag.Warning, "AbsoluteTolerance has no effect"},
-		{"same name", replace(`name="wheel" source`, `name="chassis" source`), nil, "SD4", diag.Error, `called "chassis" too`},
-		{"initial values", replace(`<Real value="400"/></InitialValue>`, `<Real value="400"/></InitialValue><InitialValue variable="mass"><Real value="40"/></InitialValue>`), nil, "SD16D", diag.Error, "400 from line"},
-		{"causalities", replace(`name="in_vel" causality="output"`, `name="in_vel" causality="input"`), nil, "SD22P", diag.Warning, "both ends have the causality input"},
-		{"bond name", replace(`powerBond="axle"`, `powerBond="a,b"`), nil, "SD22", diag.Error, "cannot be part of a column name"},
-		{"half a bond", replace(`powerBond="axle"`, ``), nil, "SD22", diag.Error, "not as many connections in either direction"},
-		{"units", ospSystem("", ospVariables("chassis.z", "wheel.in_vel")), nil, "SD22U", diag.Warning, `in "m" and wheel.in_vel in "m/s"; the number passes unchanged`},
-		{"function", ospSystem(`<Product name="p"/>`), nil, "SD22", diag.Error, "LinearTransformation, Sum and VectorSum"},
-		{"function size", ospSystem(`<VectorSum name="s" inputCount="99999" dimension="99999"/>`), nil, "SD1", diag.Error, "more than 10000 signals"},
-		{"function input", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.more", "f.out")), nil, "SD22", diag.Error, `"f" has unconnected inputs: in`},
-		{"function output", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.in")), nil, "SD22P", diag.Warning, `"f" has no effect`},
-		{"signal", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.inn")), nil, "SD5", diag.Error, `no signal "inn"; it has in, out`},
-		{"signal group", ospSystem(`<Sum name="s" inputCount="1"/>`, `<SignalGroupConnection><VariableGroup simulator="wheel" name="g"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`),
-			nil, "SD5", diag.Error, "a VectorSum has"},
+		{"namespace", replace("MSMI/OSPSystemStructure", "MSMI/Other"), nil, "SD1", fault, "root element"},
+		{"no simulators", `<OspSystemStructure xmlns="http://opensimulationplatform.com/MSMI/OSPSystemStructure" version="0.1"/>`, nil, "SD1", fault, "no Simulators"},
+		{"end", replace("<EndTime>2", "<EndTime>0.1"), nil, "SD1", fault, "not after StartTime"},
+		{"step", replace("<BaseStepSize>0.0001", "<BaseStepSize>0"), nil, "SD1", fault, "not above 0"},
+		{"ECCO tolerance", replace("<RelativeTolerance>1e-6</RelativeTolerance>", ""), nil, "SD22P", warning, "AbsoluteTolerance has no effect"},
+		{"same name", replace(`name="wheel" source`, `name="chassis" source`), nil, "SD4", fault, `called "chassis" too`},
+		{"initial values", replace(`<Real value="400"/></InitialValue>`, `<Real value="400"/></InitialValue><InitialValue variable="mass"><Real value="40"/></InitialValue>`), nil, "SD16D", fault, "400 from line"},
+		{"causalities", replace(`name="in_vel" causality="output"`, `name="in_vel" causality="input"`), nil, "SD22P", warning, "both ends have the causality input"},
+		{"bond name", replace(`powerBond="axle"`, `powerBond="a,b"`), nil, "SD22", fault, "cannot be part of a column name"},
+		{"half a bond", replace(`powerBond="axle"`, ``), nil, "SD22", fault, "not as many connections in either direction"},
+		{"units", ospSystem("", ospVariables("chassis.z", "wheel.in_vel")), nil, "SD22U", warning, `in "m" and wheel.in_vel in "m/s"; the number passes unchanged`},
+		{"function", ospSystem(`<Product name="p"/>`), nil, "SD22", fault, "LinearTransformation, Sum and VectorSum"},
+		{"function size", ospSystem(`<VectorSum name="s" inputCount="99999" dimension="99999"/>`), nil, "SD1", fault, "more than 10000 signals"},
+		{"function input", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.more", "f.out")), nil, "SD22", fault, `"f" has unconnected inputs: in`},
+		{"function output", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.in")), nil, "SD22P", warning, `"f" has no effect`},
+		{"signal", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.inn")), nil, "SD5", fault, `no signal "inn"; it has in, out`},
+		{"signal group", ospSystem(`<Sum name="s" inputCount="1"/>`, ospSignalGroup("wheel.g", "s.in[0]")),
+			nil, "SD5", fault, "a VectorSum has"},
 		{"signal group size", ospSystem(`<VectorSum name="s" inputCount="1" dimension="2"/>`, ospSignal("wheel.more", "s.out[0]"),
-			`<SignalGroupConnection><VariableGroup simulator="wheel" name="the force"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`), ports(nil, nil), "SD22", diag.Error, "\"s.in[0]\" has 2 signals"},
-		{"no model description", ospSystem("", ospGroups("", "chassis.port", "wheel.port")), nil, "SD22", diag.Error, "Chassis_OspModelDescription.xml"},
-		{"no group", ospSystem("", ospGroups("", "chassis.porte", "wheel.port")), ports(nil, nil), "SD22", diag.Error, `no group "porte"; it has port, the force, the velocity`},
-		{"kinds differ", ospSystem("", ospGroups("", "chassis.the force", "wheel.other")), ports(nil, []string{"the force", "other", "Force", "Torque"}), "SD22P", diag.Warning, "which is of another kind"},
-		{"axes", ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), ports([]string{`unit="N"`, `unit="N" axis="x"`}, []string{`unit="N"`, `unit="N" axis="z"`}), "SD22P", diag.Warning, `"force" of axis x is connected to "out_f" of axis z`},
-		{"two groups", ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), ports([]string{"the velocity", "the force"}, nil), "SD22", diag.Error, `2 groups of the name "the force"`},
+			ospSignalGroup("wheel.the force", "s.in[0]")), ports(nil, nil), "SD22", fault, "\"s.in[0]\" has 2 signals"},
+		{"no model description", groups("chassis.port", "wheel.port"), nil, "SD22", fault, "Chassis_OspModelDescription.xml"},
+		{"no group", groups("chassis.porte", "wheel.port"), ports(nil, nil), "SD22", fault, `no group "porte"; it has port, the force, the velocity`},
+		{"kinds differ", groups("chassis.the force", "wheel.other"), ports(nil, []string{"the force", "other", "Force", "Torque"}), "SD22P", warning, "which is of another kind"},
+		{"axes", groups("chassis.the force", "wheel.the force"), ports([]string{`unit="N"`, `unit="N" axis="x"`}, []string{`unit="N"`, `unit="N" axis="z"`}), "SD22P", warning, `"force" of axis x is connected to "out_f" of axis z`},
+		{"two groups", groups("chassis.the force", "wheel.the force"), ports([]string{"the velocity", "the force"}, nil), "SD22", fault, `2 groups of the name "the force"`},
 		{"bond over a function", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("chassis.plain", "f.in"), ospSignal("wheel.more", "f.out"),
-			strings.Replace(ospVariables("chassis.velocity", "wheel.in_vel"), ">", ` powerBond="b">`, 1)), nil, "SD22", diag.Error, "not as many"},
+			strings.Replace(ospVariables("chassis.velocity", "wheel.in_vel"), ">", ` powerBond="b">`, 1)), nil, "SD22", fault, "not as many"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n, l, err := structure(t, c.document, c.files, truckFakes())
@@ -430,7 +437,7 @@ func TestOSPForms(t *testing.T) {
 func FuzzOSP(f *testing.F) {
 	f.Add(ospTruck, ospPort("force", "velocity", false))
 	f.Add(ospSystem(`<VectorSum name="s" inputCount="2" dimension="2"/><Sum name="t" inputCount="3"/>`, ospSignal("wheel.x", "t.in[1]"), ospSignal("wheel.x", "s.in[1][0]"),
-		`<SignalGroupConnection><VariableGroup simulator="wheel" name="port"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`), ospPort("x", "y", true))
+		ospSignalGroup("wheel.port", "s.in[0]")), ospPort("x", "y", true))
 	f.Add(ospSystem(`<LinearTransformation name="f" factor="2"/>`, ospSignal("chassis.plain", "f.in"), ospSignal("wheel.more", "f.out"), ospGroups("b", "chassis.port", "wheel.port")), ospPort("p", "u", false))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text, model string) {

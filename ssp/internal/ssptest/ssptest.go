@@ -57,7 +57,8 @@ func Conns(list ...string) string {
 	return "<ssd:Connectors>" + strings.Join(list, "") + "</ssd:Connectors>"
 }
 
-// Link is a connection between "element.connector" or a connector of the system.
+// Link is a connection between "element/connector" or a connector of the system. Content that begins with "suppress"
+// suppresses the conversion of units.
 func Link(from, to, content string) string {
 	end := func(which, name string) string {
 		element, connector, inside := strings.Cut(name, "/")
@@ -70,11 +71,15 @@ func Link(from, to, content string) string {
 		}
 		return text
 	}
-	attributes := ""
+	return "<ssd:Connection" + end("start", from) + end("end", to) + opened(content) + "</ssd:Connection>\n"
+}
+
+// opened ends a start tag before this content.
+func opened(content string) string {
 	if rest, ok := strings.CutPrefix(content, "suppress"); ok {
-		attributes, content = ` suppressUnitConversion="true"`, rest
+		return ` suppressUnitConversion="true">` + rest
 	}
-	return "<ssd:Connection" + end("start", from) + end("end", to) + attributes + ">" + content + "</ssd:Connection>\n"
+	return ">" + content
 }
 
 // Sys is a system: before is the content before its elements.
@@ -93,8 +98,9 @@ func Comp(name, content string) string {
 	return `<ssd:Component name="` + name + `" source="` + name + `.fmu">` + content + `</ssd:Component>`
 }
 
+// Mapped is an entry of a mapping, with content as in Link.
 func Mapped(source, target, content string) string {
-	return `<ssm:MappingEntry source="` + source + `" target="` + target + `">` + content + `</ssm:MappingEntry>`
+	return `<ssm:MappingEntry source="` + source + `" target="` + target + `"` + opened(content) + `</ssm:MappingEntry>`
 }
 
 // Told returns the findings of some rules, as ID and message.
