@@ -371,7 +371,6 @@ func TestOSPFaults(t *testing.T) {
 		{"causalities", replace(`name="in_vel" causality="output"`, `name="in_vel" causality="input"`), nil, "SD22P", warning, "both ends have the causality input"},
 		{"bond name", replace(`powerBond="axle"`, `powerBond="a,b"`), nil, "SD22", fault, "cannot be part of a column name"},
 		{"half a bond", replace(`powerBond="axle"`, ``), nil, "SD22", fault, "not as many connections in either direction"},
-		{"units", ospSystem("", ospVariables("chassis.z", "wheel.in_vel")), nil, "SD22U", warning, `in "m" and wheel.in_vel in "m/s"; the number passes unchanged`},
 		{"function", ospSystem(`<Product name="p"/>`), nil, "SD22", fault, "LinearTransformation, Sum and VectorSum"},
 		{"function size", ospSystem(`<VectorSum name="s" inputCount="99999" dimension="99999"/>`), nil, "SD1", fault, "more than 10000 signals"},
 		{"function input", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.more", "f.out")), nil, "SD22", fault, `"f" has unconnected inputs: in`},
