@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
 	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
@@ -14,7 +13,6 @@ import (
 // by hand. The summary has the connections as "from → to type gain offset table", the
 // values as "component variable value level others".
 func TestNasty(t *testing.T) {
-	degF := With(In("u", ssp.Real), "F", degF())
 	abc, cba := map[string]int32{"A": 1, "B": 2, "C": 7}, map[string]int32{"A": 7, "B": 2, "C": 1}
 	calc := Out("q", ssp.Real)
 	calc.Causality = "calculatedParameter"
@@ -47,7 +45,7 @@ func TestNasty(t *testing.T) {
 		{"input straight to output of a system between two", Sys("top", "",
 			Comp("a", "")+Sys("s", Conns(Con("i", "input", RealType("m")), Con("o", "output", RealType("mm"))), "", Link("o", "i", LinearTransform(2, 0)))+Comp("b", ""),
 			Link("s/i", "a/y", ""), Link("b/u", "s/o", LinearTransform(1, 3))), nil,
-			Fakes{"a": {With(Out("y", ssp.Real), "km", kilometre())}, "b": {With(In("u", ssp.Real), "m", Metre)}},
+			Fakes{"a": {With(Out("y", ssp.Real), "km", KM)}, "b": {With(In("u", ssp.Real), "m", Metre)}},
 			// m: 1000 y; mm: 1e6 y, doubled; m: 2000 y, + 3
 			"a.y → b.u Real 2000 3 map[]\n", "SD5U SD5U"},
 		{"conversion suppressed in the middle only", Sys("top", "",
@@ -59,7 +57,7 @@ func TestNasty(t *testing.T) {
 		{"prefix, mapping, unit and transformation into a connector, on to two variables", Sys("top",
 			Conns(Con("k", "parameter", RealType("degC")))+Bindings(Inline(` prefix="x."`, Parameter("t", RealValue(300, "K")), Mapped("x.t", "k", LinearTransform(2, 1))+Mapped("t", "k2", ""))),
 			Comp("c", "")+Comp("d", ""), Link("k", "c/p", ""), Link("d/p", "k", LinearTransform(1, -1))), nil,
-			Fakes{"c": {With(Par("p", ssp.Real), "K", Kelvin)}, "d": {With(Par("p", ssp.Real), "F", *degF.UnitBase)}},
+			Fakes{"c": {With(Par("p", ssp.Real), "K", Kelvin)}, "d": {With(Par("p", ssp.Real), "F", DegF)}},
 			// 26.85 °C, doubled, + 1 = 54.7 °C; in K 327.85; in F (327.85 − 255)/0.5 − 1
 			"c p 327.85  0\nd p 144.7  0\n", "SD5U SD5U SD15S"},
 		{"a transformation of a value into a connector without unit ends its unit", Sys("top",
@@ -126,9 +124,6 @@ func TestNasty(t *testing.T) {
 		})
 	}
 }
-
-func degF() unit.Base      { return unit.Base{K: 1, Factor: 0.5, Offset: 255} }
-func kilometre() unit.Base { return unit.Base{M: 1, Factor: 1000} }
 
 // rounded is summary with numbers to twelve digits: what is worked out by hand has no
 // error of rounding.

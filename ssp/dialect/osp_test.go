@@ -59,7 +59,6 @@ const ospTruck = `<?xml version="1.0" encoding="UTF-8"?>
 
 var (
 	newton = unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}
-	length = unit.Base{M: 1, Factor: 1}
 	speed  = unit.Base{M: 1, S: -1, Factor: 1}
 )
 
@@ -68,7 +67,7 @@ func truckFakes() Fakes {
 	return Fakes{
 		"chassis": {
 			With(real(Out, "velocity"), "m/s", speed), With(real(In, "force"), "N", newton),
-			With(real(Out, "z"), "m", length), real(Out, "plain"),
+			With(real(Out, "z"), "m", Metre), real(Out, "plain"),
 			real(Par, "mass"), Par("solver", ssp.String), Par("gear", ssp.Enumeration), Par("on", ssp.Boolean),
 		},
 		"wheel": {

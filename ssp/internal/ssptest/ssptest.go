@@ -377,9 +377,10 @@ func Links(n *ssp.Network) map[string]ssp.FlatConnection {
 var (
 	Metre  = unit.Base{M: 1, Factor: 1}
 	MM     = unit.Base{M: 1, Factor: 0.001}
+	KM     = unit.Base{M: 1, Factor: 1000}
 	Kelvin = unit.Base{K: 1, Factor: 1}
 	DegC   = unit.Base{K: 1, Factor: 1, Offset: 273.15}
-	Second = unit.Base{S: 1, Factor: 1}
+	DegF   = unit.Base{K: 1, Factor: 0.5, Offset: 255}
 )
 
 func In(name string, t ssp.ValueType) ssp.Variable {
