@@ -415,7 +415,7 @@ var (
 func shared(name string) string {
 	for _, root := range []string{"..", "../.."} { // tests run in the folder of their package
 		if data, err := os.ReadFile(filepath.Join(root, "master", "validate", "testdata", "system", name)); err == nil {
-			return string(data)
+			return strings.ReplaceAll(string(data), "\r\n", "\n")
 		}
 	}
 	panic("there is no " + name + " of package validate")
