@@ -14,21 +14,15 @@ import (
 
 // everything is a system of four kinds of file: document, set, mapping, dictionary.
 func everything() (document string, files map[string]string, vars Fakes) {
-	document = strings.Replace(base, `<ssd:System name="inner">`, `<ssd:SignalDictionaryReference name="bus" dictionary="d"><ssd:Connectors><ssd:Connector name="n" kind="inout"/></ssd:Connectors></ssd:SignalDictionaryReference>
-    <ssd:System name="inner">`, 1)
-	document = strings.Replace(document, `<ssd:Connection startConnector="level"`, `<ssd:Connection startElement="a" startConnector="n" endElement="bus" endConnector="n">`+Mapping("Integer", 1, 2)+`</ssd:Connection>
-    <ssd:Connection startElement="bus" startConnector="n" endElement="b2" endConnector="m"/>
-    <ssd:Connection startConnector="level"`, 1)
-	document = strings.Replace(document, `<ssd:System name="inner">`, `<ssd:Component name="b2" source="b.fmu"><ssd:Connectors><ssd:Connector name="m" kind="input"/></ssd:Connectors></ssd:Component>
-    <ssd:System name="inner">`, 1)
-	document = strings.Replace(document, "</ssd:Connections>\n</ssd:System>\n<ssd:Enum", `</ssd:Connections>
-  <ssd:SignalDictionaries><ssd:SignalDictionary name="d" source="d.ssb"/></ssd:SignalDictionaries>
-</ssd:System>
-<ssd:Enum`, 1)
+	bus := reference("bus", "d", Con("n", "inout", "")) + `<ssd:Component name="b2" source="b.fmu">` + Conns(Con("m", "input", "")) + "</ssd:Component>"
+	document = strings.Replace(Base, `<ssd:System name="inner">`, bus+"\n"+`<ssd:System name="inner">`, 1)
+	ends := "  </ssd:Connections>\n</ssd:System>\n<ssd:Enum"
+	document = strings.Replace(document, ends, Link("a/n", "bus/n", Mapping("Integer", 1, 2))+Link("bus/n", "b2/m", "")+
+		strings.Replace(ends, "</ssd:System>", `<ssd:SignalDictionaries><ssd:SignalDictionary name="d" source="d.ssb"/></ssd:SignalDictionaries></ssd:System>`, 1), 1)
 	vars = baseFakes()
 	vars["b2"] = vars["inner.b"]
 	declared := `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
-	return document, map[string]string{"set.ssv": BaseSet, "map.ssm": baseMap, "d.ssb": declared + dictionary(entry("n", "<ssc:Integer/>"))}, vars
+	return document, map[string]string{"set.ssv": BaseSet, "map.ssm": BaseMap, "d.ssb": declared + dictionary(entry("n", "<ssc:Integer/>"))}, vars
 }
 
 // summary is a network in words, without places.

@@ -42,8 +42,7 @@ func connected(a, b corner) string {
 			own += connector
 			return name
 		case c.kind == ssp.Inout: // only entries of dictionaries have this kind
-			elements += `<ssd:SignalDictionaryReference name="` + name + `" dictionary="d">` + Conns(connector) +
-				`</ssd:SignalDictionaryReference>`
+			elements += reference(name, "d", connector)
 		default: // a system, since FMUs do not have all kinds
 			elements += Sys(name, Conns(connector), "")
 		}
@@ -54,8 +53,7 @@ func connected(a, b corner) string {
 		own = Conns(own)
 	}
 	around := Sys("S", own, elements+Sys("pad", "", ""), Link(from, to, ""), Link(from, to, LinearTransform(2, 0)))
-	signals := `<ssd:SignalDictionaries><ssd:SignalDictionary name="d">` +
-		dictionary(entry("a", "<ssc:Real/>"), entry("b", "<ssc:Real/>")) + `</ssd:SignalDictionary></ssd:SignalDictionaries>`
+	signals := dictionaries("d", dictionary(entry("a", "<ssc:Real/>"), entry("b", "<ssc:Real/>")))
 	return Head2 + Sys("top", signals, around) + Tail
 }
 

@@ -43,7 +43,8 @@ func ExampleDialect() {
 	if err := os.WriteFile(path, []byte(`<SystemStructureDescription version="1.0" name="example"
   xmlns="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
   <System name="top"/>
-  <DefaultExperiment><Annotations><ssc:Annotation type="org.tool"><Step xmlns="urn:tool"/></ssc:Annotation></Annotations></DefaultExperiment>
+  <DefaultExperiment><Annotations><ssc:Annotation type="org.tool"><Step xmlns="urn:tool"/></ssc:Annotation>
+    <ssc:Annotation type="org.tool"><Gadget xmlns="urn:tool"/></ssc:Annotation></Annotations></DefaultExperiment>
 </SystemStructureDescription>`), 0o600); err != nil {
 		fmt.Println(err)
 		return
@@ -62,9 +63,10 @@ func ExampleDialect() {
 	}
 	fmt.Println(n.Asked[0], n.Asked[0].From)
 	for _, f := range findings.Findings {
-		fmt.Println(f.ID, f.Message)
+		fmt.Println(f.Line, f.ID, f.Message)
 	}
 	// Output:
 	// --step-size 0.1 org.tool
-	// SD21T --step-size 0.1 is taken from org.tool
+	// 5 SD21P the setting "Gadget" is not understood
+	// 4 SD21T --step-size 0.1 is taken from org.tool
 }

@@ -5,53 +5,30 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
 	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
-	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
-
-func dictionaries(name string) string {
-	return `<ssd:SignalDictionaries><ssd:SignalDictionary name="` + name + `">` + dictionary(entry("n", "<ssc:Real/>")) + `</ssd:SignalDictionary></ssd:SignalDictionaries>`
-}
-
-// reference refers to the entry n of a dictionary.
-func reference(name, dictionary string) string {
-	return `<ssd:SignalDictionaryReference name="` + name + `" dictionary="` + dictionary + `">` + Conns(Con("n", "inout", "")) + `</ssd:SignalDictionaryReference>`
-}
-
-const nastyNames = `<ssd:Enumerations>
-<ssc:Enumeration name="abc"><ssc:Item name="A" value="1"/><ssc:Item name="B" value="2"/><ssc:Item name="C" value="7"/></ssc:Enumeration>
-<ssc:Enumeration name="cba"><ssc:Item name="A" value="7"/><ssc:Item name="B" value="2"/><ssc:Item name="C" value="1"/></ssc:Enumeration>
-</ssd:Enumerations>
-<ssd:Units>
-<ssc:Unit name="K"><ssc:BaseUnit K="1"/></ssc:Unit>
-<ssc:Unit name="degC"><ssc:BaseUnit K="1" offset="273.15"/></ssc:Unit>
-<ssc:Unit name="degF"><ssc:BaseUnit K="1" factor="0.5" offset="255"/></ssc:Unit>
-<ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>
-<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>
-<ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit>
-</ssd:Units>`
-
-// nasty is a case of TestNasty.
-type nasty struct {
-	name     string
-	document string // between head and tail, but for nastyNames
-	files    map[string]string
-	vars     Fakes
-	want     string // the summary
-	findings string
-}
 
 // Systems that ask for several things at once, each against what the standard gives
 // by hand. The summary has the connections as "from → to type gain offset table", the
 // values as "component variable value level others".
 func TestNasty(t *testing.T) {
-	degF := With(In("u", ssp.Real), "F", degF())
 	abc, cba := map[string]int32{"A": 1, "B": 2, "C": 7}, map[string]int32{"A": 7, "B": 2, "C": 1}
 	calc := Out("q", ssp.Real)
 	calc.Causality = "calculatedParameter"
-	cases := []nasty{
+	hold := dictionaries("d", dictionary(entry("n", "<ssc:Real/>")))
+	reference := func(name, own string) string { // to the entry n of a dictionary d, with bindings of its own
+		return strings.TrimSuffix(reference(name, "d", Con("n", "inout", "")), "</ssd:SignalDictionaryReference>") + own + "</ssd:SignalDictionaryReference>"
+	}
+	three := Bindings(Inline("", Parameter("n", RealValue(3, "")), ""))
+	for _, c := range []struct {
+		name     string
+		document string // between head and tail, but for Names
+		files    map[string]string
+		vars     Fakes
+		want     string // the summary
+		findings string
+	}{
 		{"three levels, a unit at each, transformations in between", Sys("top", "",
 			Comp("a", "")+Sys("s1", Conns(Con("i", "input", RealType("mm"))),
 				Sys("s2", Conns(Con("i", "input", RealType("km"))), Comp("b", ""), Link("i", "b/u", LinearTransform(10, 1))), Link("i", "s2/i", LinearTransform(3, 5))),
@@ -68,7 +45,7 @@ func TestNasty(t *testing.T) {
 		{"input straight to output of a system between two", Sys("top", "",
 			Comp("a", "")+Sys("s", Conns(Con("i", "input", RealType("m")), Con("o", "output", RealType("mm"))), "", Link("o", "i", LinearTransform(2, 0)))+Comp("b", ""),
 			Link("s/i", "a/y", ""), Link("b/u", "s/o", LinearTransform(1, 3))), nil,
-			Fakes{"a": {With(Out("y", ssp.Real), "km", kilometre())}, "b": {With(In("u", ssp.Real), "m", Metre)}},
+			Fakes{"a": {With(Out("y", ssp.Real), "km", KM)}, "b": {With(In("u", ssp.Real), "m", Metre)}},
 			// m: 1000 y; mm: 1e6 y, doubled; m: 2000 y, + 3
 			"a.y → b.u Real 2000 3 map[]\n", "SD5U SD5U"},
 		{"conversion suppressed in the middle only", Sys("top", "",
@@ -80,7 +57,7 @@ func TestNasty(t *testing.T) {
 		{"prefix, mapping, unit and transformation into a connector, on to two variables", Sys("top",
 			Conns(Con("k", "parameter", RealType("degC")))+Bindings(Inline(` prefix="x."`, Parameter("t", RealValue(300, "K")), Mapped("x.t", "k", LinearTransform(2, 1))+Mapped("t", "k2", ""))),
 			Comp("c", "")+Comp("d", ""), Link("k", "c/p", ""), Link("d/p", "k", LinearTransform(1, -1))), nil,
-			Fakes{"c": {With(Par("p", ssp.Real), "K", Kelvin)}, "d": {With(Par("p", ssp.Real), "F", *degF.UnitBase)}},
+			Fakes{"c": {With(Par("p", ssp.Real), "K", Kelvin)}, "d": {With(Par("p", ssp.Real), "F", DegF)}},
 			// 26.85 °C, doubled, + 1 = 54.7 °C; in K 327.85; in F (327.85 − 255)/0.5 − 1
 			"c p 327.85  0\nd p 144.7  0\n", "SD5U SD5U SD15S"},
 		{"a transformation of a value into a connector without unit ends its unit", Sys("top",
@@ -93,8 +70,8 @@ func TestNasty(t *testing.T) {
 			Fakes{"c": {Enum(Par("p", ssp.Enumeration), cba)}, "d": {Enum(Par("p", ssp.Enumeration), cba)}},
 			"c p A  0\nd p C  0\n", "SD5U SD5U"},
 		{"an item that the set defines otherwise than the FMU", Sys("top", Bindings(`<ssd:ParameterBinding source="e.ssv"/>`), Comp("c", "")+Comp("d", "")),
-			map[string]string{"e.ssv": `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` + Parameter("c.p", `<ssv:Enumeration value="B" name="own"/>`) + Parameter("d.p", `<ssv:Enumeration value="B" name="own"/>`) +
-				`</ssv:Parameters><ssv:Enumerations><ssc:Enumeration name="own"><ssc:Item name="B" value="40"/></ssc:Enumeration></ssv:Enumerations></ssv:ParameterSet>`},
+			map[string]string{"e.ssv": SetFile(Parameter("c.p", `<ssv:Enumeration value="B" name="own"/>`)+Parameter("d.p", `<ssv:Enumeration value="B" name="own"/>`),
+				`<ssv:Enumerations><ssc:Enumeration name="own"><ssc:Item name="B" value="40"/></ssc:Enumeration></ssv:Enumerations>`)},
 			// by name where the target has items, else the number of the set
 			Fakes{"c": {Enum(Par("p", ssp.Enumeration), abc)}, "d": {Par("p", ssp.Integer)}}, "c p B  0\nd p 40  0\n", ""},
 		{"a calculated parameter out of one system and into the parameter of another", Sys("top", "",
@@ -108,44 +85,33 @@ func TestNasty(t *testing.T) {
 			Bindings(Inline("", Parameter("x", RealValue(2, "m")), Mapped("x", "s.c.p", "")), Inline(` prefix="s."`, Parameter("c.p", RealValue(3, "m")), ""), Inline(` prefix="s.c"`, Parameter(".p", RealValue(4, "m")), "")),
 			Sys("s", Bindings(Inline("", Parameter("c.p", RealValue(9, "m")), "")), Comp("c", ""))), nil,
 			Fakes{"s.c": {Par("p", ssp.Real)}}, "s.c p 4  3\n", "SD16"},
-		{"the dictionary of the system around, hidden by one of the same name", Sys("top", dictionaries("d"),
-			Comp("a", "")+reference("w", "d")+
-				Sys("s", dictionaries("d"), Comp("b", "")+Comp("c", "")+reference("r", "d"), Link("c/y", "r/n", ""), Link("r/n", "b/u", ""))+
-				Sys("far", "", Sys("deep", "", Comp("b", "")+reference("r", "d"), Link("b/u", "r/n", LinearTransform(2, 0))))+Comp("e", ""),
+		{"the dictionary of the system around, hidden by one of the same name", Sys("top", hold,
+			Comp("a", "")+reference("w", "")+
+				Sys("s", hold, Comp("b", "")+Comp("c", "")+reference("r", ""), Link("c/y", "r/n", ""), Link("r/n", "b/u", ""))+
+				Sys("far", "", Sys("deep", "", Comp("b", "")+reference("r", ""), Link("b/u", "r/n", LinearTransform(2, 0))))+Comp("e", ""),
 			Link("a/y", "w/n", LinearTransform(3, 0)), Link("w/n", "e/u", ""), Link("e/v", "a/y", "")), nil,
 			Fakes{"a": {Out("y", ssp.Real)}, "s.b": {In("u", ssp.Real)}, "s.c": {Out("y", ssp.Real)}, "e": {In("u", ssp.Real), In("v", ssp.Real)}, "far.deep.b": {In("u", ssp.Real)}},
 			"a.y → e.u Real 3 0 map[]\na.y → e.v Real 1 0 map[]\na.y → far.deep.b.u Real 6 0 map[]\ns.c.y → s.b.u Real 1 0 map[]\n", "SD1S SD1S SD5U SD5U SD5U SD5U SD5U SD5U SD5U"},
-	}
-	bus := func(write, read, to, from, content string) string {
-		reference := func(name, connector string) string {
-			return `<ssd:SignalDictionaryReference name="` + name + `" dictionary="d">` + Conns(connector) + `</ssd:SignalDictionaryReference>`
-		}
-		return Sys("top", `<ssd:SignalDictionaries><ssd:SignalDictionary name="d">`+dictionary(entry("x", content))+`</ssd:SignalDictionary></ssd:SignalDictionaries>`,
-			Comp("a", Conns(Con("y", "output", "")))+reference("w", Con("x", "input", write))+
-				Sys("s", "", Comp("b", Conns(Con("u", "input", "")))+reference("r", Con("x", "output", read)), Link("r/x", "b/u", from)),
-			Link("w/x", "a/y", to))
-	}
-	for _, c := range append(cases, []nasty{
-		{"transformation in the unit of a reference to a dictionary", bus(RealType("mm"), RealType("m"), LinearTransform(1, 7), "", `<ssc:Real unit="u"/>`), nil,
+		{"transformation in the unit of a reference to a dictionary", bus(dictionary(entry("x", `<ssc:Real unit="u"/>`)), RealType("mm"), RealType("m"), LinearTransform(1, 7), ""), nil,
 			Fakes{"a": {With(Out("y", ssp.Real), "m", Metre)}, "s.b": {In("u", ssp.Real)}},
 			// mm: 1000 y + 7; cm: 100 y + 0.7; m: y + 0.007
 			"a.y → s.b.u Real 1 0.007 map[]\n", "SD1S"},
-		{"enumeration of a dictionary", bus("", "", "", Mapping("Enumeration", "A", "A", "B", "B"), `<ssc:Enumeration name="e"/>`), nil,
+		{"enumeration of a dictionary", bus(dictionary(entry("x", `<ssc:Enumeration name="e"/>`)), "", "", "", Mapping("Enumeration", "A", "A", "B", "B")), nil,
 			Fakes{"a": {Enum(Out("y", ssp.Enumeration), map[string]int32{"A": 1, "B": 2})}, "s.b": {Enum(In("u", ssp.Enumeration), map[string]int32{"A": 10, "B": 20})}},
 			"a.y → s.b.u Enumeration 1 0 map[1:10 2:20]\n", "SD1S"},
-		{"integers through a dictionary", bus("", "", Mapping("Integer", 1, 2), Mapping("Integer", 2, 3), "<ssc:Integer/>"), nil,
+		{"integers through a dictionary", bus(dictionary(entry("x", "<ssc:Integer/>")), "", "", Mapping("Integer", 1, 2), Mapping("Integer", 2, 3)), nil,
 			Fakes{"a": {Out("y", ssp.Integer)}, "s.b": {In("u", ssp.Integer)}}, "a.y → s.b.u Integer 1 0 map[1:3 2:3]\n", "SD1S"},
-		{"a value bound at a reference to a dictionary, and one from outside", Sys("top", dictionaries("d")+Bindings(Inline("", Parameter("r.n", RealValue(4, "")), "")),
-			Comp("b", "")+strings.Replace(reference("r", "d"), "</ssd:Connectors>", "</ssd:Connectors>"+Bindings(Inline("", Parameter("n", RealValue(3, "")), "")), 1),
+		{"a value bound at a reference to a dictionary, and one from outside", Sys("top", hold+Bindings(Inline("", Parameter("r.n", RealValue(4, "")), "")),
+			Comp("b", "")+reference("r", three),
 			Link("r/n", "b/u", "")), nil,
 			Fakes{"b": {In("u", ssp.Real)}}, "b u 4  1\n", "SD1S SD5U SD16"},
-		{"a value bound at a reference whose signal is written", Sys("top", dictionaries("d"),
-			Comp("a", "")+Comp("b", "")+strings.Replace(reference("r", "d"), "</ssd:Connectors>", "</ssd:Connectors>"+Bindings(Inline("", Parameter("n", RealValue(3, "")), "")), 1),
+		{"a value bound at a reference whose signal is written", Sys("top", hold,
+			Comp("a", "")+Comp("b", "")+reference("r", three),
 			Link("a/y", "r/n", ""), Link("r/n", "b/u", "")), nil,
 			Fakes{"a": {Out("y", ssp.Real)}, "b": {In("u", ssp.Real)}}, "a.y → b.u Real 1 0 map[]\n", "SD1S SD5U SD5U SD16C"},
-	}...) {
+	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, l, err := Flatten(t, Head+c.document+nastyNames+Tail, c.files, c.vars, false)
+			n, l, err := Flatten(t, Head+c.document+Names+Tail, c.files, c.vars, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,9 +124,6 @@ func TestNasty(t *testing.T) {
 		})
 	}
 }
-
-func degF() unit.Base      { return unit.Base{K: 1, Factor: 0.5, Offset: 255} }
-func kilometre() unit.Base { return unit.Base{M: 1, Factor: 1000} }
 
 // rounded is summary with numbers to twelve digits: what is worked out by hand has no
 // error of rounding.
@@ -263,7 +226,7 @@ func TestSplitMapping(t *testing.T) {
 		{abc, abc, ba, "", "", "SD7", `a.y → s.i: the item "A" is 1 in one enumeration and 7 in the other`},
 	} {
 		inside := Sys("s", Conns(Con("i", "input", tt.inner)), Comp("b", ""), Link("i", "b/u", tt.inside))
-		document := Head + Sys("top", "", Comp("a", "")+inside, Link("a/y", "s/i", tt.outer)) + nastyNames + Tail
+		document := Head + Sys("top", "", Comp("a", "")+inside, Link("a/y", "s/i", tt.outer)) + Names + Tail
 		vars := Fakes{"a": {Enum(Out("y", ssp.Enumeration), tt.from)}, "s.b": {Enum(In("u", ssp.Enumeration), tt.to)}}
 		_, l, err := Flatten(t, document, nil, vars, false)
 		got := strings.Join(Told(l, "SD12", "SD7"), " ")

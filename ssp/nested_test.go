@@ -1,6 +1,7 @@
 package ssp_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -19,36 +20,31 @@ import (
 // in mm (which this document calls "unit"), and an FMU behind them: u is doubled on
 // the way in, y plus 1 mm on the way out. Its own binding gives k the value 1 mm.
 func gain(name, source string) string {
-	return strings.Replace(Head, `name="test"`, `name="`+name+`"`, 1) + `<ssd:System name="` + name + `" id="` + name + `"><ssd:Connectors>
-<ssd:Connector name="u" kind="input"><ssc:Real unit="unit"/></ssd:Connector>
-<ssd:Connector name="y" kind="output"><ssc:Real unit="unit"/></ssd:Connector>
-<ssd:Connector name="k" kind="parameter"><ssc:Real unit="unit"/></ssd:Connector>
-</ssd:Connectors>` + Bindings(Inline("", Parameter("k", RealValue(1, "unit")), ""), Inline("", Parameter("c.p", RealValue(10, "")), "")) + `<ssd:Elements>
-<ssd:Component name="c" source="` + source + `"><ssd:Connectors><ssd:Connector name="u" kind="input"/><ssd:Connector name="y" kind="output"/>
-<ssd:Connector name="k" kind="parameter"/></ssd:Connectors></ssd:Component>
-</ssd:Elements><ssd:Connections>
-<ssd:Connection startConnector="u" endElement="c" endConnector="u">` + LinearTransform(2, 0) + `</ssd:Connection>
-<ssd:Connection startConnector="y" endElement="c" endConnector="y">` + LinearTransform(1, 1) + `</ssd:Connection>
-<ssd:Connection startConnector="k" endElement="c" endConnector="k"/>
-</ssd:Connections></ssd:System>
-<ssd:Units><ssc:Unit name="unit"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>` + Tail
+	connectors := func(content string) string {
+		return Conns(Con("u", "input", content), Con("y", "output", content), Con("k", "parameter", content))
+	}
+	bindings := Bindings(Inline("", Parameter("k", RealValue(1, "unit")), ""), Inline("", Parameter("c.p", RealValue(10, "")), ""))
+	system := Sys(name, connectors(RealType("unit"))+bindings, `<ssd:Component name="c" source="`+source+`">`+connectors("")+"</ssd:Component>",
+		Link("u", "c/u", LinearTransform(2, 0)), Link("y", "c/y", LinearTransform(1, 1)), Link("k", "c/k", ""))
+	return strings.Replace(Head, `name="test"`, `name="`+name+`"`, 1) + strings.Replace(system, ">", ` id="`+name+`">`, 1) +
+		`<ssd:Units><ssc:Unit name="unit"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>` + Tail
 }
 
 // around is a document with a source, a component that is another system, and a sink.
 // Here "unit" is a metre.
 func around(attributes, content, top, more string) string {
-	return Head + `<ssd:System name="top">` + top + `<ssd:Elements>
-<ssd:Component name="from" source="from.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"><ssc:Real unit="unit"/></ssd:Connector></ssd:Connectors></ssd:Component>
-<ssd:Component name="s" ` + attributes + `>` + content + `</ssd:Component>
-<ssd:Component name="to" source="to.fmu"><ssd:Connectors><ssd:Connector name="u" kind="input"><ssc:Real unit="unit"/></ssd:Connector></ssd:Connectors></ssd:Component>` + more + `
-</ssd:Elements><ssd:Connections>
-<ssd:Connection startElement="from" startConnector="y" endElement="s" endConnector="u"/>
-<ssd:Connection startElement="s" startConnector="y" endElement="to" endConnector="u"/>
-</ssd:Connections></ssd:System>
-<ssd:Units><ssc:Unit name="unit"><ssc:BaseUnit m="1"/></ssc:Unit><ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit></ssd:Units>` + Tail
+	elements := Comp("from", Conns(Con("y", "output", RealType("unit")))) + `<ssd:Component name="s" ` + attributes + `>` + content + `</ssd:Component>` +
+		Comp("to", Conns(Con("u", "input", RealType("unit"))))
+	return Head + Sys("top", top, elements+more, Link("from/y", "s/u", ""), Link("s/y", "to/u", "")) +
+		strings.Replace(Units, `name="m"`, `name="unit"`, 1) + Tail
 }
 
-const itsConnectors = `<ssd:Connectors><ssd:Connector name="u" kind="input"/><ssd:Connector name="y" kind="output"/></ssd:Connectors>`
+// boxAround is around with box.ssd as the system.
+func boxAround(content, top string) string {
+	return around(`type="application/x-ssp-definition" source="box.ssd"`, content, top, "")
+}
+
+var itsConnectors = Conns(Con("u", "input", ""), Con("y", "output", ""))
 
 func gainFakes(paths ...string) Fakes {
 	f := Fakes{"from": {Out("y", ssp.Real)}, "to": {In("u", ssp.Real)}}
@@ -63,9 +59,7 @@ func gainFakes(paths ...string) Fakes {
 func TestNested(t *testing.T) {
 	const definition, packaged = `type="application/x-ssp-definition" `, `type="application/x-ssp-package" `
 	box := Archived(t, ssp.DocumentName, gain("box", "resources/c.fmu"), "resources/c.fmu", "x", "Other.ssd", gain("other", "resources/d.fmu"), "resources/d.fmu", "x")
-	inside := strings.Replace(around(`source="#box"`, itsConnectors, "", `
-<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`),
-		"<ssd:Units>", `<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>`, 1)
+	inside := around(`source="#box"`, itsConnectors, "", Sys("library", "", system(gain("box", "c.fmu"))))
 	for _, c := range []struct {
 		name, attributes string
 		files            map[string]string
@@ -81,10 +75,7 @@ func TestNested(t *testing.T) {
 		{"wrong type", definition + `source="box.ssp"`, map[string]string{"box.ssp": box}, "resources/c.fmu", "SD19T"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path := "s.c"
-			if strings.Contains(c.name, "in a package") {
-				path = "s.i.c"
-			}
+			const path = "s.c"
 			all := map[string]string{ssp.DocumentName: around(c.attributes, itsConnectors, "", ""), "from.fmu": "x", "to.fmu": "x"}
 			maps.Copy(all, c.files)
 			for _, form := range []string{"folder", "package"} {
@@ -148,12 +139,9 @@ func TestNested(t *testing.T) {
 // k is km at the component, mm at the system in its place, m in the FMU.
 func TestValuesWithoutUnit(t *testing.T) {
 	k := func(unit string) string {
-		return itsConnectors[:len(itsConnectors)-len("</ssd:Connectors>")] + `<ssd:Connector name="k" kind="parameter"><ssc:Real` + unit + `/></ssd:Connector></ssd:Connectors>`
+		return Conns(Con("u", "input", ""), Con("y", "output", ""), Con("k", "parameter", RealType(unit)))
 	}
-	const km = ` unit="km"`
-	mapped := func(attributes, transformation string) string {
-		return `<ssm:MappingEntry source="x" target="k"` + attributes + `>` + transformation + `</ssm:MappingEntry>`
-	}
+	const km = "km"
 	for _, c := range []struct {
 		name          string
 		connector     string // of the component
@@ -164,26 +152,22 @@ func TestValuesWithoutUnit(t *testing.T) {
 		{"at the component", km, "", Inline("", Parameter("k", RealValue(3, "")), ""), "", 3000, `"k" has no unit; it is read in "km", the unit of the connector of the component, not in "unit"`, "no unit"},
 		{"at the outermost system", km, Inline("", Parameter("s.k", RealValue(3, "")), ""), "", "", 3000, `"s.k" has no unit; it is read in "km"`, "km → unit"},
 		{"with a unit", km, "", Inline("", Parameter("k", RealValue(3, "unit")), ""), "", 3, "", ""},
-		{"mapped", km, "", Inline("", Parameter("x", RealValue(3, "")), mapped("", LinearTransform(2, 1))), "", 7000, `"x" has no unit`, "km → unit"},
-		{"not converted", km, "", Inline("", Parameter("x", RealValue(3, "unit")), mapped(` suppressUnitConversion="true"`, "")), "", 3000, "", "km → unit"},
+		{"mapped", km, "", Inline("", Parameter("x", RealValue(3, "")), Mapped("x", "k", LinearTransform(2, 1))), "", 7000, `"x" has no unit`, "km → unit"},
+		{"not converted", km, "", Inline("", Parameter("x", RealValue(3, "unit")), Mapped("x", "k", "suppress")), "", 3000, "", "km → unit"},
 		{"in its own document", km, "", "", RealValue(5, ""), 0.005, "", ""},
-		{"where both say the same", ` unit="mm"`, "", Inline("", Parameter("k", RealValue(3, "")), ""), "", 0.003, "", ""},
-		{"over a connector of the outermost system", km, `<ssd:Connectors><ssd:Connector name="K" kind="parameter"/></ssd:Connectors>` + Bindings(Inline("", Parameter("K", RealValue(3, "")), "")), "", "", 3000, "", "km → unit"},
+		{"where both say the same", "mm", "", Inline("", Parameter("k", RealValue(3, "")), ""), "", 0.003, "", ""},
+		{"over a connector of the outermost system", km, Conns(Con("K", "parameter", "")) + Bindings(Inline("", Parameter("K", RealValue(3, "")), "")), "", "", 3000, "", "km → unit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			top := c.top
 			if top != "" && !strings.Contains(top, "ParameterBindings") {
 				top = Bindings(top)
 			}
-			document := around(`type="application/x-ssp-definition" source="box.ssd"`, k(c.connector)+Bindings(c.at), top, "")
-			document = strings.Replace(document, "<ssd:Units>", `<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>`, 1)
+			document := boxAround(k(c.connector)+Bindings(c.at), top)
 			if strings.Contains(top, `name="K"`) {
-				document = strings.Replace(document, "<ssd:Connections>", `<ssd:Connections><ssd:Connection startConnector="K" endElement="s" endConnector="k"/>`, 1)
+				document = strings.Replace(document, "<ssd:Connections>", "<ssd:Connections>"+Link("K", "s/k", ""), 1)
 			}
-			box := gain("box", "c.fmu")
-			if c.its != "" {
-				box = strings.Replace(box, RealValue(1, "unit"), c.its, 1)
-			}
+			box := strings.Replace(gain("box", "c.fmu"), RealValue(1, "unit"), cmp.Or(c.its, RealValue(1, "unit")), 1)
 			vars := gainFakes("s.c")
 			vars["s.c"][2] = With(Par("k", ssp.Real), "m", Metre)
 			n, l, err := Flatten(t, document, map[string]string{"box.ssd": box, "c.fmu": "x", "from.fmu": "x", "to.fmu": "x"}, vars, false)
@@ -214,38 +198,33 @@ func system(document string) string {
 // Bindings of a component that is a system stand behind those of that system, before
 // those around it (ssp 15, 36), each in the units of its own file.
 func TestNestedPrecedence(t *testing.T) {
-	own := func(v float64, unit string) string {
-		return Bindings(Inline("", Parameter("k", RealValue(v, unit)), ""))
+	own := func(name string, v float64, unit string) string {
+		return Bindings(Inline("", Parameter(name, RealValue(v, unit)), ""))
 	}
-	outer := func(v float64, unit string) string {
-		return Bindings(Inline("", Parameter("s.k", RealValue(v, unit)), ""))
-	}
-	deep := Bindings(Inline("", Parameter("c.k", RealValue(7, "")), ""))
 	for _, c := range []struct {
 		name, top, component string
-		want                 float64 // of k, in mm: the FMU knows no unit
-		overrides            int
+		variable             string
+		want                 float64 // in mm: the FMU knows no unit
+		level                string
+		overrides            []float64
 	}{
-		{"component beats it", "", own(2, "unit"), 2000, 1},
-		{"component, no unit", "", own(2, ""), 2, 1},
-		{"around beats component", outer(3, "unit"), own(2, "unit"), 3000, 2},
-		{"a connector beats the variable behind it", "", deep, 1, 1},
+		{"component beats it", "", own("k", 2, "unit"), "k", 2000, "s", []float64{1}},
+		{"component, no unit", "", own("k", 2, ""), "k", 2, "s", []float64{1}},
+		{"around beats component", own("s.k", 3, "unit"), own("k", 2, "unit"), "k", 3000, "", []float64{1, 2000}},
+		{"a connector beats the variable behind it", "", own("c.k", 7, ""), "k", 1, "s", []float64{7}},
+		{"without a connector in between the order alone counts", "", own("c.p", 20, ""), "p", 20, "s", []float64{10}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, _ := Sound(t, around(`source="box.ssd" type="application/x-ssp-definition"`, itsConnectors+c.component, c.top, ""),
-				map[string]string{"box.ssd": gain("box", "c.fmu")}, gainFakes("s.c"))
-			s := Settings(n)["s.c.k"]
-			if s.Value.Real != c.want || len(s.Overrides) != c.overrides {
-				t.Errorf("%+v, want %v over %d others", s, c.want, c.overrides)
+			n, _ := Sound(t, boxAround(itsConnectors+c.component, c.top), map[string]string{"box.ssd": gain("box", "c.fmu")}, gainFakes("s.c"))
+			s := Settings(n)["s.c."+c.variable]
+			var overrides []float64
+			for _, o := range s.Overrides {
+				overrides = append(overrides, o.Value.Real)
+			}
+			if s.Value.Real != c.want || s.From.Level != c.level || !slices.Equal(overrides, c.overrides) {
+				t.Errorf("%+v, want %v over %v", s, c.want, c.overrides)
 			}
 		})
-	}
-	// Without a connector in between the order alone counts.
-	p := Bindings(Inline("", Parameter("c.p", RealValue(20, "")), ""))
-	n, _ := Sound(t, around(`source="box.ssd" type="application/x-ssp-definition"`, itsConnectors+p, "", ""),
-		map[string]string{"box.ssd": gain("box", "c.fmu")}, gainFakes("s.c"))
-	if s := Settings(n)["s.c.p"]; s.Value.Real != 20 || s.From.Level != "s" || len(s.Overrides) != 1 || s.Overrides[0].Value.Real != 10 {
-		t.Errorf("%+v", s)
 	}
 }
 
@@ -253,23 +232,20 @@ func TestNestedPrecedence(t *testing.T) {
 // unit of another size is a stage of conversion of its own (ssp 31).
 func TestNestedConnectors(t *testing.T) {
 	files := map[string]string{"box.ssd": gain("box", "c.fmu")}
-	component := func(u, y string) string {
-		return `<ssd:Connectors>` + u + y + `</ssd:Connectors>`
-	}
-	const u, y = `<ssd:Connector name="u" kind="input"/>`, `<ssd:Connector name="y" kind="output"/>`
+	u, y, km := Con("u", "input", ""), Con("y", "output", ""), RealType("km")
 	for _, c := range []struct {
 		name, u, y, id string
 		level          diag.Level
 		message        string
 	}{
 		{"kind", strings.Replace(u, "input", "parameter", 1), y, "SD6", diag.Error, "of kind parameter, but of kind input in the system"},
-		{"unknown", u, y + `<ssd:Connector name="z" kind="output"/>`, "SD6U", diag.Info, `has no connector "z"`},
+		{"unknown", u, y + Con("z", "output", ""), "SD6U", diag.Info, `has no connector "z"`},
 		{"not declared", u, "", "SD5U", diag.Info, `does not declare the connector "y"`},
-		{"type", `<ssd:Connector name="u" kind="input"><ssc:Integer/></ssd:Connector>`, y, "SD7", diag.Warning, "of type Integer, but of type Real in the system"},
-		{"unit", `<ssd:Connector name="u" kind="input"><ssc:Real unit="km"/></ssd:Connector>`, y, "SD7", diag.Warning, "values are converted"},
+		{"type", Con("u", "input", "<ssc:Integer/>"), y, "SD7", diag.Warning, "of type Integer, but of type Real in the system"},
+		{"unit", Con("u", "input", km), y, "SD7", diag.Warning, "values are converted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, l, err := Flatten(t, around(`source="box.ssd" type="application/x-ssp-definition"`, component(c.u, c.y), "", ""), files, gainFakes("s.c"), false)
+			n, l, err := Flatten(t, boxAround(Conns(c.u, c.y), ""), files, gainFakes("s.c"), false)
 			found := l.At(c.level)
 			if len(found) != 1 || found[0].ID != c.id || !strings.Contains(found[0].Message, c.message) || found[0].Line == 0 {
 				t.Errorf("findings %v, want %s with %q", l.Findings, c.id, c.message)
@@ -286,11 +262,9 @@ func TestNestedConnectors(t *testing.T) {
 	}
 	// The transformation of a connection works in the unit of the connector that is
 	// declared around: 2·y + 1 km, then mm and doubled.
-	km := `<ssd:Connector name="u" kind="input"><ssc:Real unit="km"/></ssd:Connector>`
-	kmOut := `<ssd:Connector name="y" kind="output"><ssc:Real unit="km"/></ssd:Connector>`
-	document := around(`source="box.ssd" type="application/x-ssp-definition"`, component(km, kmOut), "", "")
-	document = strings.Replace(document, `endElement="s" endConnector="u"/>`, `endElement="s" endConnector="u">`+LinearTransform(2, 1)+`</ssd:Connection>`, 1)
-	document = strings.Replace(document, `endElement="to" endConnector="u"/>`, `endElement="to" endConnector="u" suppressUnitConversion="true"/>`, 1)
+	document := boxAround(Conns(Con("u", "input", km), Con("y", "output", km)), "")
+	document = strings.Replace(document, Link("from/y", "s/u", ""), Link("from/y", "s/u", LinearTransform(2, 1)), 1)
+	document = strings.Replace(document, Link("s/y", "to/u", ""), Link("s/y", "to/u", "suppress"), 1)
 	n, _ := Sound(t, document, files, gainFakes("s.c"))
 	if got := Links(n)["from.y → s.c.u"]; !Near(got.Gain, 4000) || !Near(got.Offset, 2e6) {
 		t.Errorf("connection %+v", got)
@@ -305,19 +279,14 @@ func TestNestedConnectors(t *testing.T) {
 func TestNestedErrors(t *testing.T) {
 	const definition, packaged = `type="application/x-ssp-definition" `, `type="application/x-ssp-package" `
 	loop := func(source string) string {
-		return Head + `<ssd:System name="l"><ssd:Elements><ssd:Component name="again" ` + definition + `source="` + source + `"/></ssd:Elements></ssd:System>` + Tail
+		return Head + Sys("l", "", `<ssd:Component name="again" `+definition+`source="`+source+`"/>`) + Tail
 	}
-	bomb := Head + `<ssd:System name="b"><ssd:Elements>`
-	for k := range 40 {
-		bomb += fmt.Sprintf(`<ssd:System name="b%d" id="b%d"><ssd:Elements>`, k, k)
-		for i := range 2 {
-			if k < 39 {
-				bomb += fmt.Sprintf(`<ssd:Component name="c%d" source="#b%d"/>`, i, k+1)
-			}
-		}
-		bomb += `<ssd:System name="x"/></ssd:Elements></ssd:System>`
+	bomb := Sys("b39", "", Sys("x", "", ""))
+	for k := 38; k >= 0; k-- {
+		part := fmt.Sprint(`source="#b`, k+1, `"`)
+		bomb = Sys(fmt.Sprint("b", k), "", strings.Replace(bomb, ">", fmt.Sprint(` id="b`, k+1, `">`), 1)+`<ssd:Component name="one" `+part+`/><ssd:Component name="two" `+part+`/>`)
 	}
-	bomb += `</ssd:Elements></ssd:System>` + Tail
+	bomb = Head + Sys("b", "", strings.Replace(bomb, ">", ` id="b0">`, 1)) + Tail
 	for _, c := range []struct {
 		name, attributes string
 		files            map[string]string
@@ -346,9 +315,9 @@ func TestNestedErrors(t *testing.T) {
 func TestNestedDepth(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // nobody else's folders are counted
 	t.Setenv("TMP", os.Getenv("TMPDIR"))
-	inner := Archived(t, ssp.DocumentName, Head+`<ssd:System name="x"/>`+Tail)
+	inner := Archived(t, ssp.DocumentName, Head+Sys("x", "", "")+Tail)
 	for range 33 {
-		inner = Archived(t, ssp.DocumentName, Head+`<ssd:System name="x"><ssd:Elements><ssd:Component name="c" type="application/x-ssp-package" source="x.ssp"/></ssd:Elements></ssd:System>`+Tail, "x.ssp", inner)
+		inner = Archived(t, ssp.DocumentName, Single("x.ssp"), "x.ssp", inner)
 	}
 	before := len(unpacked(t))
 	_, err := ssp.Open(Folder(t, map[string]string{ssp.DocumentName: Single("x.ssp"), "x.ssp": inner}), nil)
@@ -363,7 +332,7 @@ func TestNestedDepth(t *testing.T) {
 // Parameter files inside of components (ssp 33).
 func TestInsideComponents(t *testing.T) {
 	set := strings.ReplaceAll(BaseSet, `name="gain"`, `name="p"`)
-	mapping := strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(baseMap, `target="a.k"`, `target="p"`), `target="level"`, `target="q"`), `source="gain"`, `source="p"`)
+	mapping := strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(BaseMap, `target="a.k"`, `target="p"`), `target="level"`, `target="q"`), `source="gain"`, `source="p"`)
 	binding := func(attrs, mapping string) string {
 		return Bindings(`<ssd:ParameterBinding sourceBase="component" ` + attrs + `>` + mapping + `</ssd:ParameterBinding>`)
 	}
@@ -382,17 +351,13 @@ func TestInsideComponents(t *testing.T) {
 		{"placeholder", ``, binding(`source="x.ssv"`, ""), nil, "", "SD2", "has no source"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			document := Head + `<ssd:System name="top"><ssd:Elements><ssd:Component name="c" ` + c.source + `>` + c.binding + `</ssd:Component></ssd:Elements></ssd:System>` + Tail
+			document := Head + Sys("top", "", `<ssd:Component name="c" `+c.source+`>`+c.binding+`</ssd:Component>`) + Tail
 			if c.id != "" {
 				Refused(t, document, c.files, Fakes{"c": vars}, c.id, c.message)
 				return
 			}
 			n, _ := Sound(t, document, c.files, Fakes{"c": vars})
-			var got []string
-			for _, s := range n.Settings {
-				got = append(got, s.Variable+"="+s.Value.String())
-			}
-			if strings.Join(got, " ") != c.want {
+			if got := Values(n); got != c.want {
 				t.Errorf("settings %v, want %s", got, c.want)
 			}
 		})

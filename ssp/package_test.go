@@ -143,6 +143,62 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// Systems, and what is no XML, are no documents of CheckPart; errors in a set are reported.
+func TestCheckPart(t *testing.T) {
+	for _, c := range []struct {
+		text, root string
+		known      bool
+		finding    string
+	}{
+		{BaseSet, "ParameterSet", true, ""},
+		{strings.Replace(BaseSet, `name="height"`, `name="gain"`, 1), "ParameterSet", true, "SD16T"},
+		{Base, "SystemStructureDescription", false, "SD1"},
+		{"hello", "", false, "SD1"},
+		{"", "", false, "SD1"},
+	} {
+		l := &diag.List{}
+		root, known := ssp.CheckPart([]byte(c.text), "x.xml", l)
+		if root != c.root || known != c.known || IDs(l.Findings) != c.finding {
+			t.Errorf("%.40q: %q, %t, findings %v, want %s", c.text, root, known, l.Findings, c.finding)
+		}
+	}
+}
+
+// Files of any kind outside of the folder of a document are reported where it refers to
+// them (ssp 12).
+func TestFilesOutside(t *testing.T) {
+	document := Head + `<ssd:System name="top"><ssd:ParameterBindings><ssd:ParameterBinding source="../set.ssv"/>
+<ssd:ParameterBinding source="in/set.ssv"/></ssd:ParameterBindings><ssd:Elements>
+<ssd:Component name="out" type="application/x-ssp-definition" source="../box.ssd"/>
+<ssd:Component name="in" type="application/x-ssp-definition" source="in/box.ssd"/></ssd:Elements>
+<ssd:Connections><ssd:Connection startElement="in" startConnector="y" endElement="out" endConnector="u"/></ssd:Connections></ssd:System>` + Tail
+	set := SetFile("", "")
+	box := func(connector, set string) string {
+		return Head + Sys("box", Conns(connector)+Bindings(`<ssd:ParameterBinding source="`+set+`"/>`), "") + Tail
+	}
+	dir := Folder(t, map[string]string{"set.ssv": set, "box.ssd": box(Con("u", "input", ""), "set.ssv"),
+		"system/" + ssp.DocumentName: document, "system/set.ssv": set, "system/in/set.ssv": set, "system/in/box.ssd": box(Con("y", "output", ""), "../set.ssv")})
+	l := &diag.List{}
+	Open(t, filepath.Join(dir, "system"), l)
+	first := strings.Count(Head, "\n") + 1
+	want := []string{
+		fmt.Sprint(first, ` the file "../set.ssv" lies outside`),
+		fmt.Sprint(first+2, ` the source "../box.ssd" of component "out" lies outside`),
+		fmt.Sprint(first, ` the file "set.ssv" lies outside`), // of the box outside, beside it
+	}
+	var got []string
+	for _, f := range l.Findings {
+		if text, _, is := strings.Cut(f.Message, " the folder"); is && f.ID == "SD2O" && f.Level == diag.Info {
+			got = append(got, fmt.Sprint(f.Line, " ", text))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("findings %v, want %q", l.Findings, want)
+	}
+}
+
 // missing is a resolver that opens the file.
 type missing struct{}
 
@@ -168,13 +224,13 @@ func FuzzDocument(f *testing.F) {
 	whole, files, _ := everything()
 	set, mapping, signals := files["set.ssv"], files["map.ssm"], files["d.ssb"]
 	for _, text := range []string{
-		base, whole,
+		Base, whole,
 		chain([4]string{RealType("m"), RealType("mm"), RealType(""), RealType("m")}, [3]string{LinearTransform(2, 1), Mapping("Integer", 1, 2), ""}),
 		propagate(Bindings(Inline(` prefix="P"`, Parameter("", RealValue(1, "m")), "")), "", ""),
 		Annotated(Annotate(ssp.OwnType, `<ms:Component stateless="1"/>`), Annotate("org.tool", `<x:Step xmlns:x="urn:x"/>`),
 			Annotate(ssp.OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)),
-		around(`source="#box"`, itsConnectors, "", `<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`),
-		bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("inout", RealType("mm")), signal("output", ""), ">"+LinearTransform(2, 1), ">"),
+		around(`source="#box"`, itsConnectors, "", Sys("library", "", system(gain("box", "c.fmu")))),
+		Head + bus(dictionary(entry("x", "<ssc:Real/>")), RealType("mm"), "", LinearTransform(2, 1), "") + Units + Tail,
 	} {
 		f.Add(text, set, mapping, signals)
 	}
@@ -202,73 +258,49 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// What the standard does not know is named wherever it stands.
+// What the standard does not know is named wherever it stands, and so are annotations; ours are refused where they mean
+// nothing.
 func TestUnknownParts(t *testing.T) {
-	const gadget = "<ssd:Gadget/>"
-	files := map[string]string{ssp.DocumentName: base, "set.ssv": BaseSet, "map.ssm": baseMap}
-	want := 0
-	for name, places := range map[string][]string{
-		ssp.DocumentName: {"<ssd:Connectors>", "<ssd:ParameterBindings>", "<ssd:Elements>", "<ssd:Connections>", "<ssd:Enumerations>", "<ssd:Units>",
-			`<ssd:Component name="a" source="a.fmu">`, `<ssd:System name="inner">`, `<ssc:Unit name="m">`, `<ssc:Enumeration name="gear">`,
-			`<ssd:Connector name="n" kind="output">`, `endElement="b" endConnector="u">`, `factor="2"`, `<ssd:DefaultExperiment startTime="0" stopTime="2">`, `source="set.ssv">`},
-		"set.ssv": {"<ssv:Parameters>", `<ssv:Parameter name="gain">`, `<ssv:Units>`},
-		"map.ssm": {`<ssm:MappingEntry source="gain" target="a.k">`},
-	} {
-		for _, place := range places {
-			n := strings.Count(files[name], place)
-			if n == 0 {
-				t.Fatalf("%s is not in %s", place, name)
-			}
-			want += n
-			text := place + gadget
-			if !strings.HasSuffix(place, ">") {
-				text = place + ` gadget="1"`
-			}
-			files[name] = strings.ReplaceAll(files[name], place, strings.ReplaceAll(text, gadget, `<g:Gadget xmlns:g="urn:g"/>`))
-		}
+	const foreign, gadget, attribute = "org.example", `<g:Gadget xmlns:g="urn:g"/>`, ` gadget="1"`
+	annotation := func(prefix string) string {
+		return "<" + prefix + ":Annotations>" + Annotate(foreign, "") + "</" + prefix + ":Annotations>"
 	}
-	_, l := Sound(t, files[ssp.DocumentName], files, baseFakes())
-	got := 0
-	for _, f := range l.Findings {
-		if f.ID != "SD1U" || f.Level != diag.Warning || !strings.Contains(strings.ToLower(f.Message), "gadget") {
-			t.Errorf("finding %s", f)
-		}
-		got++
-	}
-	if got != want {
-		t.Errorf("%d findings, want %d", got, want)
-	}
-}
-
-// Annotations are told wherever they stand, ours are refused where they mean nothing.
-func TestAnnotationsAnywhere(t *testing.T) {
 	document, files, vars := everything()
-	foreign := `<%s:Annotations><ssc:Annotation type="org.example"/></%[1]s:Annotations>`
-	put := func(text, after, prefix string) string {
-		if strings.Count(text, after) == 0 {
-			t.Fatalf("%s is not there", after)
-		}
-		return strings.Replace(text, after, after+fmt.Sprintf(foreign, prefix), 1)
-	}
-	for name, places := range map[string][][2]string{
-		ssp.DocumentName: {{`<ssd:Connector name="n" kind="output">`, "ssd"}, {`<ssd:ParameterBinding source="set.ssv">`, "ssd"}, {`<ssc:Unit name="m">`, "ssc"},
-			{`<ssc:Enumeration name="gear">`, "ssc"}, {`<ssv:Parameter name="p">`, "ssv"}, {`factor="2"/>`, "ssd"}, {`endConnector="n">`, "ssd"}},
-		"set.ssv": {{`<ssv:Parameter name="gain">`, "ssv"}, {`</ssv:Parameters>`, "ssv"}},
-		"map.ssm": {{`target="a.k">`, "ssm"}, {`target="level"/>`, "ssm"}},
-		"d.ssb":   {{`<ssb:DictionaryEntry name="n">`, "ssb"}, {`</ssb:DictionaryEntry>`, "ssb"}},
+	files[ssp.DocumentName] = document
+	for _, c := range []struct {
+		file, added, id string
+		after           []string
+	}{
+		{ssp.DocumentName, gadget, "SD1U", []string{"<ssd:Connectors>", "<ssd:ParameterBindings>", "<ssd:Elements>", "<ssd:Connections>", "<ssd:Enumerations>", "<ssd:Units>",
+			`<ssd:Component name="a" source="a.fmu">`, `<ssd:System name="inner">`, `<ssc:Unit name="m">`, `<ssc:Enumeration name="gear">`,
+			`<ssd:Connector name="n" kind="output">`, `endElement="b" endConnector="u">`, `<ssd:DefaultExperiment startTime="0" stopTime="2">`, `source="set.ssv">`}},
+		{ssp.DocumentName, attribute, "SD1U", []string{`factor="2"`}},
+		{"set.ssv", gadget, "SD1U", []string{"<ssv:Parameters>", `<ssv:Parameter name="gain">`, "<ssv:Units>"}},
+		{"map.ssm", gadget, "SD1U", []string{`<ssm:MappingEntry source="gain" target="a.k">`}},
+		{ssp.DocumentName, annotation("ssd"), "SD21", []string{`<ssd:Connector name="n" kind="output">`, `<ssd:ParameterBinding source="set.ssv">`, `factor="2"/>`, `endElement="bus">`}},
+		{ssp.DocumentName, annotation("ssc"), "SD21", []string{`<ssc:Unit name="m">`, `<ssc:Enumeration name="gear">`}},
+		{ssp.DocumentName, annotation("ssv"), "SD21", []string{`<ssv:Parameter name="p">`}},
+		{"set.ssv", annotation("ssv"), "SD21", []string{`<ssv:Parameter name="gain">`, `</ssv:Parameters>`}},
+		{"map.ssm", annotation("ssm"), "SD21", []string{`target="a.k">`, `target="level"/>`}},
+		{"d.ssb", annotation("ssb"), "SD21", []string{`<ssb:DictionaryEntry name="n">`, `</ssb:DictionaryEntry>`}},
 	} {
-		for _, place := range places {
+		for _, place := range c.after {
 			all := maps.Clone(files)
-			all[ssp.DocumentName] = document
-			all[name] = put(all[name], place[0], place[1])
-			n, l, err := Flatten(t, all[ssp.DocumentName], all, vars, false)
-			l.Findings = slices.DeleteFunc(l.Findings, func(f diag.Finding) bool { return f.ID == "SD1S" }) // annotations stand last
-			if err != nil || len(l.Findings) != 1 || l.Findings[0].ID != "SD21" || filepath.Base(l.Findings[0].File) != name || l.Findings[0].Line == 0 || n == nil {
-				t.Errorf("%s after %s: %v, findings %v", name, place[0], err, l.Findings)
+			all[c.file] = strings.ReplaceAll(files[c.file], place, place+c.added)
+			n, l := Sound(t, all[ssp.DocumentName], all, vars)
+			found := slices.DeleteFunc(l.Findings, func(f diag.Finding) bool { return f.ID == "SD1S" }) // annotations come last
+			for _, f := range found {
+				named := c.id == "SD21" || f.Level == diag.Warning && strings.Contains(strings.ToLower(f.Message), "gadget")
+				if f.ID != c.id || !named || filepath.Base(f.File) != c.file || f.Line == 0 {
+					t.Errorf("%s after %s: finding %s", c.file, place, f)
+				}
 			}
-			all[name] = strings.Replace(all[name], "org.example", ssp.OwnType, 1)
-			if _, _, err := Flatten(t, all[ssp.DocumentName], all, vars, false); !diag.Has(err, "SD21O") {
-				t.Errorf("%s after %s: our annotation: %v", name, place[0], err)
+			if count := strings.Count(files[c.file], place); count == 0 || len(found) != count || n == nil {
+				t.Errorf("%s after %s, which is there %d times: findings %v", c.file, place, count, found)
+			}
+			all[c.file] = strings.ReplaceAll(all[c.file], foreign, ssp.OwnType)
+			if _, _, err := Flatten(t, all[ssp.DocumentName], all, vars, false); diag.Has(err, "SD21O") != (c.id == "SD21") {
+				t.Errorf("%s after %s: our annotation: %v", c.file, place, err)
 			}
 		}
 	}

@@ -19,12 +19,7 @@ import (
 
 // levels is a component in a system in the outermost system, each with bindings.
 func levels(top, mid, component string) string {
-	return Head + `<ssd:System name="top">` + top + `<ssd:Elements>
-<ssd:System name="mid">` + mid + `<ssd:Elements>
-<ssd:Component name="c" source="c.fmu">` + component + `</ssd:Component>
-</ssd:Elements></ssd:System>
-</ssd:Elements></ssd:System>
-` + Units + Tail
+	return Head + Sys("top", top, Sys("mid", mid, Comp("c", component))) + Units + Tail
 }
 
 // The outer level beats the inner, and at one level the later binding the
@@ -77,19 +72,15 @@ func TestBindingNames(t *testing.T) {
 	}{
 		{"two levels up", Inline("", Parameter("mid.c.a.b", RealValue(1, "")), ""), "", "", "a.b=1"},
 		{"prefix without dot", Inline(` prefix="mid."`, Parameter("c.p", RealValue(1, "")), ""), "", "", "p=1"},
-		{"mapping", Inline("", one, `<ssm:MappingEntry source="p" target="mid.c.q"/>`), "", "", "q=1"},
-		{"one to many", Inline("", one, `<ssm:MappingEntry source="p" target="mid.c.q"/><ssm:MappingEntry source="p" target="mid.c.p"/>`), "", "", "p=1 q=1"},
-		{"prefix comes before mapping", Inline(` prefix="x."`, one, `<ssm:MappingEntry source="x.p" target="mid.c.q"/>`), "", "", "q=1"},
+		{"mapping", Inline("", one, Mapped("p", "mid.c.q", "")), "", "", "q=1"},
+		{"one to many", Inline("", one, Mapped("p", "mid.c.q", "")+Mapped("p", "mid.c.p", "")), "", "", "p=1 q=1"},
+		{"prefix comes before mapping", Inline(` prefix="x."`, one, Mapped("x.p", "mid.c.q", "")), "", "", "q=1"},
 		{"empty mapping", Inline("", one, "\n"), "", "", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			n, l := Sound(t, levels(Bindings(c.top), Bindings(c.mid), Bindings(c.own)), nil, vars)
-			var got []string
-			for _, s := range n.Settings {
-				got = append(got, s.Variable+"="+s.Value.String())
-			}
-			if strings.Join(got, " ") != c.want || len(l.Findings) > 0 {
+			if got := Values(n); got != c.want || len(l.Findings) > 0 {
 				t.Errorf("got %q, want %q; findings %v", got, c.want, l.Findings)
 			}
 		})
@@ -97,41 +88,56 @@ func TestBindingNames(t *testing.T) {
 }
 
 // Units and transformations of values (ssp 39): into the unit of the variable
-// first, then the transformation.
+// first, then the transformation; and what ssp 40 forbids.
 func TestValueConversion(t *testing.T) {
 	gears := map[string]int32{"P": 0, "N": 1, "D": 2}
-	cases := []struct {
+	two := 2.0
+	bounded := Par("p", ssp.Integer)
+	bounded.Max = &two
+	for _, c := range []struct {
 		name     string
 		variable ssp.Variable
 		value    string
 		entry    string // content of the mapping entry; "-" = no mapping
-		attrs    string // of the mapping entry
 		want     string
+		message  string // of the refusal; "" = the value is taken
 	}{
-		{"same unit", With(Par("p", ssp.Real), "m", Metre), RealValue(0.976535328081166, "m"), "-", "", "0.976535328081166"},
-		{"unit", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), "-", "", "2000"},
-		{"offset unit", With(Par("p", ssp.Real), "K", Kelvin), RealValue(20, "degC"), "-", "", "293.15"},
-		{"unit unknown in the FMU", Par("p", ssp.Real), RealValue(2, "mm"), "-", "", "2"},
-		{"unit, then linear", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), LinearTransform(3, 1), "", "6001"},
-		{"suppressed, linear", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), LinearTransform(3, 1), ` suppressUnitConversion="true"`, "7"},
-		{"integer to real", Par("p", ssp.Real), `<ssv:Integer value="7"/>`, "-", "", "7"},
-		{"integral real to integer", Par("p", ssp.Integer), RealValue(-4, ""), "-", "", "-4"},
-		{"integer mapping", Par("p", ssp.Integer), `<ssv:Integer value="7"/>`, Mapping("Integer", 7, 8), "", "8"},
-		{"boolean mapping", Par("p", ssp.Boolean), `<ssv:Boolean value="1"/>`, Mapping("Boolean", true, false), "", "false"},
-		{"string", Par("p", ssp.String), `<ssv:String value=" x &amp; y"/>`, "-", "", " x & y"},
-		{"item by number", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Integer value="1"/>`, "-", "", "N"},
-		{"item mapping", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="drive"/>`, Mapping("Enumeration", "drive", "D"), "", "D"},
-		{"integer of 2.0", Par("p", ssp.Integer), `<ssv:UInt8 value="200"/>`, "-", "", "200"},
-	}
-	for _, c := range cases {
+		{"same unit", With(Par("p", ssp.Real), "m", Metre), RealValue(0.976535328081166, "m"), "-", "0.976535328081166", ""},
+		{"unit", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), "-", "2000", ""},
+		{"offset unit", With(Par("p", ssp.Real), "K", Kelvin), RealValue(20, "degC"), "-", "293.15", ""},
+		{"unit unknown in the FMU", Par("p", ssp.Real), RealValue(2, "mm"), "-", "2", ""},
+		{"unit, then linear", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), LinearTransform(3, 1), "6001", ""},
+		{"suppressed, linear", With(Par("p", ssp.Real), "mm", MM), RealValue(2, "m"), "suppress" + LinearTransform(3, 1), "7", ""},
+		{"integer to real", Par("p", ssp.Real), `<ssv:Integer value="7"/>`, "-", "7", ""},
+		{"integral real to integer", Par("p", ssp.Integer), RealValue(-4, ""), "-", "-4", ""},
+		{"integer mapping", Par("p", ssp.Integer), `<ssv:Integer value="7"/>`, Mapping("Integer", 7, 8), "8", ""},
+		{"boolean mapping", Par("p", ssp.Boolean), `<ssv:Boolean value="1"/>`, Mapping("Boolean", true, false), "false", ""},
+		{"string", Par("p", ssp.String), `<ssv:String value=" x &amp; y"/>`, "-", " x & y", ""},
+		{"item by number", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Integer value="1"/>`, "-", "N", ""},
+		{"item mapping", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="drive"/>`, Mapping("Enumeration", "drive", "D"), "D", ""},
+		{"integer of 2.0", Par("p", ssp.Integer), `<ssv:UInt8 value="200"/>`, "-", "200", ""},
+		{"fraction to integer", Par("p", ssp.Integer), RealValue(1.5, ""), "-", "", "not a 32-bit integer"},
+		{"boolean to real", Par("p", ssp.Real), `<ssv:Boolean value="true"/>`, "-", "", "Boolean cannot be given"},
+		{"integer to boolean", Par("p", ssp.Boolean), `<ssv:Integer value="1"/>`, "-", "", "Integer cannot be given"},
+		{"unknown item", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="X"/>`, "-", "", "it has P (0), N (1), D (2)"},
+		{"item to integer", Par("p", ssp.Integer), `<ssv:Enumeration value="D"/>`, "-", "", "is not known"},
+		{"above maximum", bounded, `<ssv:Integer value="3"/>`, "-", "", "above the maximum 2"},
+		{"too large", Par("p", ssp.Integer), `<ssv:Integer value="3000000000"/>`, "-", "", "not an integer of 32 bits"},
+		{"array", Par("p", ssp.Real), `<ssv:Real value="1 2 3"/>`, "-", "", "is an array"},
+		{"array of something else", Par("p", ssp.Real), `<ssv:Real value="1 two 3"/>`, "-", "", `entry 2 of the value of parameter "p"`},
+		{"Float32", Par("p", ssp.Real), `<ssv:Float32 value="1e300"/>`, "-", "", "beyond the range of a Float32"},
+	} {
 		t.Run(c.name, func(t *testing.T) {
-			target, mapping := "v", ""
+			target, mapping := "v", Mapped("v", "p", c.entry)
 			if c.entry == "-" {
-				target = "p"
-			} else {
-				mapping = `<ssm:MappingEntry source="v" target="p"` + c.attrs + ">" + c.entry + "</ssm:MappingEntry>"
+				target, mapping = "p", ""
 			}
-			n, l := Sound(t, levels("", "", Bindings(Inline("", Parameter(target, c.value), mapping))), nil, Fakes{"mid.c": {c.variable}})
+			document, vars := levels("", "", Bindings(Inline("", Parameter(target, c.value), mapping))), Fakes{"mid.c": {c.variable}}
+			if c.message != "" {
+				Refused(t, document, nil, vars, "SD17", c.message)
+				return
+			}
+			n, l := Sound(t, document, nil, vars)
 			if len(n.Settings) != 1 || n.Settings[0].Value.String() != c.want || n.Settings[0].Value.Type != c.variable.Type {
 				t.Errorf("settings %+v, want %s; findings %v", n.Settings, c.want, l.Findings)
 			}
@@ -142,49 +148,13 @@ func TestValueConversion(t *testing.T) {
 	}
 }
 
-// What ssp 40 forbids.
-func TestBadValues(t *testing.T) {
-	gears := map[string]int32{"P": 0, "N": 1}
-	two := 2.0
-	bounded := Par("p", ssp.Integer)
-	bounded.Max = &two
-	cases := []struct {
-		name     string
-		variable ssp.Variable
-		value    string
-		message  string
-	}{
-		{"fraction to integer", Par("p", ssp.Integer), RealValue(1.5, ""), "not a 32-bit integer"},
-		{"boolean to real", Par("p", ssp.Real), `<ssv:Boolean value="true"/>`, "Boolean cannot be given"},
-		{"integer to boolean", Par("p", ssp.Boolean), `<ssv:Integer value="1"/>`, "Integer cannot be given"},
-		{"unknown item", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="D"/>`, "it has P (0), N (1)"},
-		{"item to integer", Par("p", ssp.Integer), `<ssv:Enumeration value="D"/>`, "is not known"},
-		{"above maximum", bounded, `<ssv:Integer value="3"/>`, "above the maximum 2"},
-		{"too large", Par("p", ssp.Integer), `<ssv:Integer value="3000000000"/>`, "not an integer of 32 bits"},
-		{"array", Par("p", ssp.Real), `<ssv:Real value="1 2 3"/>`, "is an array"},
-		{"array of something else", Par("p", ssp.Real), `<ssv:Real value="1 two 3"/>`, `entry 2 of the value of parameter "p"`},
-		{"Float32", Par("p", ssp.Real), `<ssv:Float32 value="1e300"/>`, "beyond the range of a Float32"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			Refused(t, levels("", "", Bindings(Inline("", Parameter("p", c.value), ""))), nil, Fakes{"mid.c": {c.variable}}, "SD17", c.message)
-		})
-	}
-}
-
 // propagate is a parameter of two FMUs that hangs on connectors of systems:
 // top.P → mid.P → c.p and top.P → d.p.
 func propagate(top, mid, own string) string {
-	return Head + `<ssd:System name="top"><ssd:Connectors><ssd:Connector name="P" kind="parameter"><ssc:Real unit="m"/></ssd:Connector></ssd:Connectors>` + top + `<ssd:Elements>
-<ssd:System name="mid"><ssd:Connectors><ssd:Connector name="P" kind="parameter"><ssc:Real/></ssd:Connector></ssd:Connectors>` + mid + `<ssd:Elements>
-<ssd:Component name="c" source="c.fmu"><ssd:Connectors><ssd:Connector name="p" kind="parameter"/></ssd:Connectors>` + own + `</ssd:Component>
-</ssd:Elements><ssd:Connections><ssd:Connection startConnector="P" endElement="c" endConnector="p">` + LinearTransform(2, 0) + `</ssd:Connection></ssd:Connections></ssd:System>
-<ssd:Component name="d" source="d.fmu"><ssd:Connectors><ssd:Connector name="p" kind="parameter"/></ssd:Connectors></ssd:Component>
-</ssd:Elements><ssd:Connections>
-<ssd:Connection startConnector="P" endElement="mid" endConnector="P"/>
-<ssd:Connection startConnector="P" endElement="d" endConnector="p"/>
-</ssd:Connections></ssd:System>
-` + Units + Tail
+	p, real := Conns(Con("p", "parameter", "")), RealType("")
+	inner := Sys("mid", Conns(Con("P", "parameter", real))+mid, Comp("c", p+own), Link("P", "c/p", LinearTransform(2, 0)))
+	around := Conns(Con("P", "parameter", RealType("m")))
+	return Head + Sys("top", around+top, inner+Comp("d", p), Link("P", "mid/P", ""), Link("P", "d/p", "")) + Units + Tail
 }
 
 // The value of a connector of a system goes inward along the connections, with
@@ -226,11 +196,9 @@ func TestPropagation(t *testing.T) {
 
 // A name that means several things sets all of them (ssp 35), with a warning.
 func TestPunning(t *testing.T) {
-	document := Head + `<ssd:System name="top">` + Bindings(Inline("", Parameter("a.b.p", RealValue(1, "")), "")) + `<ssd:Elements>
-<ssd:Component name="a" source="a.fmu"/>
-<ssd:System name="a.b"><ssd:Connectors><ssd:Connector name="p" kind="parameter"/></ssd:Connectors><ssd:Elements><ssd:Component name="c" source="a.fmu"><ssd:Connectors><ssd:Connector name="b.p" kind="parameter"/></ssd:Connectors></ssd:Component></ssd:Elements>
-<ssd:Connections><ssd:Connection startConnector="p" endElement="c" endConnector="b.p"/></ssd:Connections></ssd:System>
-</ssd:Elements></ssd:System>` + Tail
+	c := `<ssd:Component name="c" source="a.fmu">` + Conns(Con("b.p", "parameter", "")) + "</ssd:Component>"
+	document := Head + Sys("top", Bindings(Inline("", Parameter("a.b.p", RealValue(1, "")), "")),
+		Comp("a", "")+Sys("a.b", Conns(Con("p", "parameter", "")), c, Link("p", "c/b.p", ""))) + Tail
 	vars := []ssp.Variable{Par("b.p", ssp.Real)}
 	n, l := Sound(t, document, nil, Fakes{"a": vars, "a.b.c": vars})
 	if s := Settings(n); len(s) != 2 || s["a.b.p"].Value.Real != 1 || s["a.b.c.b.p"].Value.Real != 1 {
@@ -241,15 +209,15 @@ func TestPunning(t *testing.T) {
 	}
 }
 
-// unitFake is an FMU that defines units.
+// unitFake is an FMU that defines the unit "x".
 type unitFake struct {
 	FakeSet
-	units map[string]unit.Base
+	x unit.Base
 }
 
 func (u unitFake) Unit(name string) *unit.Base {
-	if b, ok := u.units[name]; ok {
-		return &b
+	if name == "x" {
+		return &u.x
 	}
 	return nil
 }
@@ -261,11 +229,10 @@ func (u unitFake) Variables(*ssp.FlatComponent) (ssp.VariableSet, error) { retur
 // to be converted and is not known, the value is refused, also behind the connectors of
 // systems (ssp 9, 39).
 func TestUnitsOfSets(t *testing.T) {
-	mmUnit := unit.Base{M: 1, Factor: 0.001}
 	for _, tt := range []struct {
-		name, set, system, fmu string // where the unit "x" is defined, as mm, cm or km
-		variable, connector    string // units of the ends
-		suppress               bool
+		name, set, system, fmu string  // where the unit "x" is defined, as mm, cm or km
+		variable, connector    string  // units of the ends
+		content                string  // of the mapping entry
 		value                  string  // unit of the value; "" = x
 		want                   float64 // 0: refused
 	}{
@@ -277,43 +244,28 @@ func TestUnitsOfSets(t *testing.T) {
 		{name: "the FMU, in brackets through a connector", value: "[x]", fmu: "0.01", variable: "mm", connector: "none", want: 20},
 		{name: "nobody, in brackets", value: "[x]", variable: "mm"},
 		{name: "nothing to convert into", variable: "", want: 2},
-		{name: "suppressed", variable: "mm", suppress: true, want: 2},
+		{name: "suppressed", variable: "mm", content: "suppress", want: 2},
 		{name: "the FMU, through a connector", fmu: "0.01", variable: "mm", connector: "none", want: 20},
 		{name: "nobody, and the connector has a unit", variable: "mm", connector: "mm"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			definition := func(prefix string, units ...string) (text string) { // names and factors
-				for i := 0; i < len(units); i += 2 {
-					if units[i+1] != "" {
-						text += fmt.Sprintf(`<ssc:Unit name=%q><ssc:BaseUnit m="1" factor=%q/></ssc:Unit>`, units[i], units[i+1])
-					}
-				}
-				if text == "" {
-					return ""
-				}
-				return "<" + prefix + ":Units>" + text + "</" + prefix + ":Units>"
-			}
-			set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` +
-				Parameter("p", RealValue(2, cmp.Or(tt.value, "x"))) + "</ssv:Parameters>" + definition("ssv", "x", tt.set) + "</ssv:ParameterSet>"
-			target, before, suppress, links := "c.p", "", "", []string(nil)
+			target, before, links := "c.p", "", []string(nil)
 			if tt.connector != "" {
-				target, before, links = "k", Conns(Con("k", "parameter", RealType(strings.TrimPrefix(tt.connector, "none")))), []string{Link("k", "c/p", "")}
+				connector := Con("k", "parameter", RealType(strings.TrimPrefix(tt.connector, "none")))
+				target, before, links = "k", Conns(connector), []string{Link("k", "c/p", "")}
 			}
-			if tt.suppress {
-				suppress = ` suppressUnitConversion="true"`
-			}
-			mapping := `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0"><ssm:MappingEntry source="p" target="` + target + `"` + suppress +
-				`/></ssm:ParameterMapping></ssd:ParameterMapping>`
-			document := Head + Sys("top", before+Bindings(`<ssd:ParameterBinding source="s.ssv">`+mapping+`</ssd:ParameterBinding>`),
-				Comp("c", Conns(Con("p", "parameter", ""))), links...) +
-				definition("ssd", "mm", "0.001", "x", tt.system) + Tail
+			binding := `<ssd:ParameterBinding source="s.ssv"><ssd:ParameterMapping><ssm:ParameterMapping version="1.0">` + Mapped("p", target, tt.content) +
+				"</ssm:ParameterMapping></ssd:ParameterMapping></ssd:ParameterBinding>"
+			document := Head + Sys("top", before+Bindings(binding), Comp("c", Conns(Con("p", "parameter", ""))), links...) +
+				cmp.Or(Length("ssd", "x", tt.system), Units) + Tail
+			set := SetFile(Parameter("p", RealValue(2, cmp.Or(tt.value, "x"))), Length("ssv", "x", tt.set))
 			p := Par("p", ssp.Real)
 			if p.Unit = tt.variable; p.Unit == "mm" {
-				p.UnitBase = &mmUnit
+				p = With(p, "mm", MM)
 			}
-			fake := unitFake{FakeSet{"p": p}, map[string]unit.Base{}}
+			var fake ssp.Resolver = FakeSet{"p": p}
 			if tt.fmu != "" {
-				fake.units["x"] = unit.Base{M: 1, Factor: 0.01}
+				fake = unitFake{FakeSet{"p": p}, unit.Base{M: 1, Factor: 0.01}}
 			}
 			n, _, err := Flatten(t, document, map[string]string{"s.ssv": set}, fake, false)
 			switch {
@@ -332,8 +284,7 @@ func TestUnitsOfSets(t *testing.T) {
 // The steps of a value: from how it stands in its set to the variable, with what each
 // makes of it.
 func TestValueSteps(t *testing.T) {
-	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` + Parameter("kk", RealValue(5, "km")) +
-		`</ssv:Parameters><ssv:Units><ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
+	set := SetFile(Parameter("kk", RealValue(5, "km")), Length("ssv", "km", "1000"))
 	mapping := "<ssm:ParameterMapping version=\"1.0\" xmlns:ssm=\"" + xmltree.SSM + "\" xmlns:ssc=\"" + xmltree.SSC + "\">\n" + Mapped("x.kk", "a.p", LinearTransform(2, 1)) + "\n" + Mapped("x.kk", "s.k", "") + "</ssm:ParameterMapping>"
 	p := Con("p", "parameter", "")
 	document := Head + Sys("top", Bindings(`<ssd:ParameterBinding source="set.ssv" prefix="x."><ssd:ParameterMapping source="map.ssm"/></ssd:ParameterBinding>`),
@@ -383,14 +334,10 @@ func TestBeyondNumbers(t *testing.T) {
 // is fed otherwise keeps its value (ssp 37). By hand: mm at X and in m.U, m in the FMUs.
 func TestGivenAtConnectors(t *testing.T) {
 	value := func(name string, v float64) string { return Parameter(name, RealValue(v, "")) }
-	document := Head + `<ssd:System name="top"><ssd:Connectors><ssd:Connector name="X" kind="input"><ssc:Real unit="mm"/></ssd:Connector></ssd:Connectors>` +
-		Bindings(Inline("", value("X", 2000)+value("m.U", 7000), "")) + `<ssd:Elements>
-<ssd:System name="m"><ssd:Connectors><ssd:Connector name="U" kind="input"><ssc:Real unit="mm"/></ssd:Connector></ssd:Connectors>
-<ssd:Elements><ssd:Component name="a" source="a.fmu"/></ssd:Elements>
-<ssd:Connections><ssd:Connection startConnector="U" endElement="a" endConnector="u">` + LinearTransform(10, 0) + `</ssd:Connection></ssd:Connections></ssd:System>
-<ssd:Component name="b" source="b.fmu"/></ssd:Elements>
-<ssd:Connections><ssd:Connection startConnector="X" endElement="m" endConnector="U"/><ssd:Connection startConnector="X" endElement="b" endConnector="u"/></ssd:Connections></ssd:System>
-<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>` + Tail
+	mm := RealType("mm")
+	document := Head + Sys("top", Conns(Con("X", "input", mm))+Bindings(Inline("", value("X", 2000)+value("m.U", 7000), "")),
+		Sys("m", Conns(Con("U", "input", mm)), Comp("a", ""), Link("U", "a/u", LinearTransform(10, 0)))+Comp("b", ""),
+		Link("X", "m/U", ""), Link("X", "b/u", "")) + Units + Tail
 	u := With(In("u", ssp.Real), "m", Metre)
 	for _, c := range []struct {
 		name  string

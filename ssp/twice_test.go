@@ -43,7 +43,7 @@ func TestTwice(t *testing.T) {
 		{"item of another number", [][2]string{again(`<ssc:Item name="park" value="0"/>`, `<ssc:Item name="park" value="2"/>`)}, "SD1", 0, 0},
 		{"enumeration", [][2]string{again("<ssd:Enumerations>", `<ssc:Enumeration name="gear"><ssc:Item name="drive" value="1"/><ssc:Item name="park" value="0"/></ssc:Enumeration>`)}, "", 30, 4},
 	} {
-		files := map[string]string{ssp.DocumentName: base, "set.ssv": BaseSet, "map.ssm": baseMap}
+		files := map[string]string{ssp.DocumentName: Base, "set.ssv": BaseSet, "map.ssm": BaseMap}
 		for _, change := range c.changes {
 			found := false
 			for name, text := range files {

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,20 +22,27 @@ func requiredNumbers(text string) []string {
 }
 
 // testsIn returns the functions of the tests of a folder, each with the string literals of its file: the names of
-// subtests are among them. Of the rule cases "MD12:line 24|MD11:Length" each id counts.
+// subtests are among them. Of the rule cases "MD12:line 24|MD11:Length" each id counts, and so does each rule of
+// testdata/examples.txt.
 func testsIn(t *testing.T, folder string) map[string]map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(folder), "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]map[string]bool{}
+	all, examples := map[string]map[string]bool{}, map[string]bool{}
+	if text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(folder), "testdata", "examples.txt")); err == nil {
+		for _, m := range regexp.MustCompile(`(?m)^== (\w+)`).FindAllSubmatch(text, -1) {
+			examples[string(m[1])] = true
+		}
+	}
 	for _, path := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
 		literals := map[string]bool{"": true}
+		maps.Copy(literals, examples)
 		ast.Inspect(file, func(n ast.Node) bool {
 			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
 				text, _ := strconv.Unquote(l.Value) // the parser has accepted it

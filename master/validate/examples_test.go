@@ -1,6 +1,7 @@
 package validate_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/beevik/etree"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -45,6 +48,7 @@ type example struct {
 	pass       bool
 	options    map[string]string
 	changes    []change
+	at, words  string // file and line of the finding, and what its message contains; "" if that is not checked
 }
 
 // change replaces old by new in a file; without old it makes the file.
@@ -71,7 +75,8 @@ func readExamples(t *testing.T) []*example {
 				}
 				e.options[key] = value
 			}
-			list, file = append(list, e), ""
+			main := map[string]string{"model": "modelDescription.xml", "osp": "OspSystemStructure.xml"}[e.base]
+			list, file = append(list, e), cmp.Or(e.options["file"], main, "SystemStructure.ssd")
 			continue
 		}
 		if len(list) == 0 || line == "" {
@@ -81,6 +86,8 @@ func readExamples(t *testing.T) []*example {
 		text := strings.ReplaceAll(line[1:], `\n`, "\n")
 		last := len(e.changes) - 1
 		switch {
+		case line[0] == '~':
+			e.at, e.words, _ = strings.Cut(line[2:], " ")
 		case line[0] == '-':
 			e.changes = append(e.changes, change{file: file, old: text})
 		case line[0] == '+' && last >= 0 && e.changes[last].file == file && e.changes[last].whole:
@@ -179,6 +186,44 @@ func (e *example) judge(t *testing.T, strict bool) *validate.Report {
 	return r
 }
 
+// only checks that there is one finding that the base has not, but for those of the rules in the option also; that it
+// has its words and line; and that its path leads to one element.
+func (e *example) only(t *testing.T, findings, base []finding) {
+	t.Helper()
+	inBase := map[string]bool{}
+	for _, f := range base {
+		inBase[f.ID+f.Message] = true
+	}
+	var also []string
+	found := false
+	for _, f := range findings {
+		if inBase[f.ID+f.Message] {
+			continue
+		}
+		if f.ID != e.rule {
+			also = append(also, f.ID)
+			continue
+		}
+		at := fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		if !strings.Contains(f.Message, e.words) || !found && at != e.at {
+			t.Errorf("finding in %s: %s, want %s with %q", at, f, e.at, e.words)
+		}
+		found = true
+		document := etree.NewDocument()
+		document.ReadSettings.PreserveDuplicateAttrs = true
+		if err := document.ReadFromFile(f.File); err != nil {
+			continue // what is not well-formed has no path
+		}
+		if n := len(document.FindElements(f.Path)); n != 1 || f.Path == "" {
+			t.Errorf("the path %q leads to %d elements", f.Path, n)
+		}
+	}
+	slices.Sort(also)
+	if got := strings.Join(slices.Compact(also), ","); got != e.options["also"] {
+		t.Errorf("findings of %s, want of %q: %v", got, e.options["also"], findings)
+	}
+}
+
 // strategy makes the algorithm of the example.
 func (e *example) strategy(a *assemble.Assembly) assemble.Strategy {
 	preset := e.options["algorithm"]
@@ -256,6 +301,9 @@ func TestExamples(t *testing.T) {
 				if f.Level == diag.Error && f.ID != e.rule {
 					t.Errorf("an error too many: %s", f)
 				}
+			}
+			if e.at != "" {
+				e.only(t, r.Findings, bases[e.base].Findings)
 			}
 			if strict := e.judge(t, true); rule.Strict && !slices.ContainsFunc(strict.Findings, func(f finding) bool { return f.ID == e.rule && f.Level == diag.Error }) {
 				t.Errorf("no error in the strict reading: %v", strict.Findings)

@@ -2,7 +2,6 @@ package dialect_test
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,7 +59,6 @@ const ospTruck = `<?xml version="1.0" encoding="UTF-8"?>
 
 var (
 	newton = unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}
-	length = unit.Base{M: 1, Factor: 1}
 	speed  = unit.Base{M: 1, S: -1, Factor: 1}
 )
 
@@ -69,7 +67,7 @@ func truckFakes() Fakes {
 	return Fakes{
 		"chassis": {
 			With(real(Out, "velocity"), "m/s", speed), With(real(In, "force"), "N", newton),
-			With(real(Out, "z"), "m", length), real(Out, "plain"),
+			With(real(Out, "z"), "m", Metre), real(Out, "plain"),
 			real(Par, "mass"), Par("solver", ssp.String), Par("gear", ssp.Enumeration), Par("on", ssp.Boolean),
 		},
 		"wheel": {
@@ -82,15 +80,7 @@ func truckFakes() Fakes {
 // structure reads and flattens a structure with further files in its folder.
 func structure(t testing.TB, document string, files map[string]string, r ssp.Resolver) (*ssp.Network, *diag.List, error) {
 	t.Helper()
-	all := map[string]string{"OspSystemStructure.xml": document}
-	maps.Copy(all, files)
-	l := &diag.List{}
-	p, err := ssp.Open(Folder(t, all), l, dialect.All()...)
-	if err != nil {
-		return nil, l, err
-	}
-	n, err := p.Flatten(r, l)
-	return n, l, err
+	return FlattenAs(t, "OspSystemStructure.xml", document, files, r, false, dialect.All()...)
 }
 
 // shown lists connections as "from → to ×gain+offset".
@@ -184,6 +174,11 @@ func ospSignal(variable, signal string) string {
 	return fmt.Sprintf(`<SignalConnection><Variable simulator=%q name=%q/><Signal function=%q name=%q/></SignalConnection>`, simulator, name, function, port)
 }
 
+// ospSignalGroup connects a group of variables and a group of signals.
+func ospSignalGroup(variables, signals string) string {
+	return strings.NewReplacer("SignalConnection", "SignalGroupConnection", "<Variable", "<VariableGroup", "<Signal ", "<SignalGroup ").Replace(ospSignal(variables, signals))
+}
+
 func ospGroups(bond, a, b string) string {
 	end := func(s string) string {
 		simulator, name, _ := strings.Cut(s, ".")
@@ -211,7 +206,7 @@ func TestOSPFunctions(t *testing.T) {
 		{"sum", `<Sum name="s" inputCount="3"/>`, []string{ospSignal("wheel.x", "s.in[0]"), ospSignal("wheel.y", "s.in[1]"), ospSignal("chassis.plain", "s.in[2]"), ospSignal("wheel.more", "s.out")},
 			[]string{"wheel.x → s.in[0]", "wheel.y → s.in[1]", "chassis.plain → s.in[2]", "s.out → wheel.more"}, "[s in[0] in[1] in[2] → out [[0 1 2]]]"},
 		{"vector sum", `<VectorSum name="s" inputCount="2" dimension="2"/>`, []string{
-			`<SignalGroupConnection><VariableGroup simulator="wheel" name="pair"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`,
+			ospSignalGroup("wheel.pair", "s.in[0]"),
 			ospSignal("chassis.plain", "s.in[1][0]"), ospSignal("chassis.z", "s.in[1][1]"),
 			`<SignalGroupConnection><SignalGroup function="s" name="out"/><VariableGroup simulator="wheel" name="inputs"/></SignalGroupConnection>`},
 			[]string{"chassis.plain → s.in[1][0]", "chassis.z → s.in[1][1]", "wheel.x → s.in[0][0]", "wheel.y → s.in[0][1]", "s.out[0] → wheel.u[1]", "s.out[1] → wheel.u[2]"},
@@ -249,6 +244,14 @@ func ospPort(force, velocity string, turned bool) string {
 	return `<OspModelDescription xmlns="https://open-simulation-platform.com/OspModelDescription/1.0.0" version="1.0">
 <UnitDefinitions><Unit name="m/s"><BaseUnit m="1" s="-1"/></Unit><Unit name="N"><BaseUnit kg="1" m="1" s="-2"/></Unit></UnitDefinitions>
 <VariableGroups><LinearMechanicalPort name="port">` + f + v + `</LinearMechanicalPort></VariableGroups></OspModelDescription>`
+}
+
+// ports are the model descriptions of the chassis and the wheel, changed by pairs of old and new texts.
+func ports(chassis, wheel []string) map[string]string {
+	return map[string]string{
+		"Chassis_OspModelDescription.xml": strings.NewReplacer(chassis...).Replace(ospPort("force", "velocity", false)),
+		"Wheel_OspModelDescription.xml":   strings.NewReplacer(wheel...).Replace(ospPort("out_f", "in_vel", false)),
+	}
 }
 
 // Groups are connected by kind, and make bonds; the innermost can be named alone.
@@ -294,9 +297,9 @@ func TestOSPModelVersions(t *testing.T) {
 		{"a unit", `m="1" s="-2"`, `m="1" s="-0.5"`, []string{"SD1"}},
 		{"a group without a name", "<VariableGroups>", `<VariableGroups><Generic><Variable ref="x"/></Generic>`, nil},
 	} {
-		files := make(map[string]string)
-		for file, text := range map[string]string{"Chassis": ospPort("force", "velocity", false), "Wheel": ospPort("out_f", "in_vel", false)} {
-			files[file+"_OspModelDescription.xml"] = strings.Replace(axis.Replace(text), axis.Replace(c.old), c.new, 1)
+		files := ports(nil, nil)
+		for name, text := range files {
+			files[name] = strings.Replace(axis.Replace(text), axis.Replace(c.old), c.new, 1)
 		}
 		n, l, err := structure(t, ospSystem("", ospGroups("axle", "chassis.port", "wheel.port")), files, truckFakes())
 		if err != nil {
@@ -327,9 +330,7 @@ func TestOSPBondDirection(t *testing.T) {
 			plain[path][i].Unit, plain[path][i].UnitBase = "", nil
 		}
 	}
-	described := map[string]string{"Wheel_OspModelDescription.xml": ospPort("out_f", "in_vel", false),
-		"Chassis_OspModelDescription.xml": ospPort("force", "velocity", false)}
-	for _, files := range []map[string]string{described, nil} {
+	for _, files := range []map[string]string{ports(nil, nil), nil} {
 		n, l, err := structure(t, ospTruck, files, plain)
 		if err != nil {
 			t.Fatal(err)
@@ -350,7 +351,8 @@ func TestOSPFaults(t *testing.T) {
 		}
 		return strings.Replace(ospTruck, old, by, 1)
 	}
-	ports := map[string]string{"Chassis_OspModelDescription.xml": ospPort("force", "velocity", false), "Wheel_OspModelDescription.xml": ospPort("out_f", "in_vel", false)}
+	groups := func(a, b string) string { return ospSystem("", ospGroups("", a, b)) }
+	const fault, warning = diag.Error, diag.Warning
 	for _, c := range []struct {
 		name, document string
 		files          map[string]string
@@ -358,43 +360,34 @@ func TestOSPFaults(t *testing.T) {
 		level          diag.Level
 		message        string
 	}{
-		{"namespace", replace("MSMI/OSPSystemStructure", "MSMI/Other"), nil, "SD1", diag.Error, "root element"},
-		{"no simulators", `<OspSystemStructure xmlns="http://opensimulationplatform.com/MSMI/OSPSystemStructure" version="0.1"/>`, nil, "SD1", diag.Error, "no Simulators"},
-		{"version", replace(`version="0.1"`, `version="7"`), nil, "SD22P", diag.Warning, `version "7"`},
-		{"end", replace("<EndTime>2", "<EndTime>0.1"), nil, "SD1", diag.Error, "not after StartTime"},
-		{"step", replace("<BaseStepSize>0.0001", "<BaseStepSize>0"), nil, "SD1", diag.Error, "not above 0"},
-		{"algorithm", replace("<Algorithm>ecco", "<Algorithm>magic"), nil, "SD22", diag.Error, `"magic" is not known; OSP has fixedStep and ecco`},
-		{"ECCO tolerance", replace("<RelativeTolerance>1e-6</RelativeTolerance>", ""), nil, "SD22P", diag.Warning, "AbsoluteTolerance has no effect"},
-		{"same name", replace(`name="wheel" source`, `name="chassis" source`), nil, "SD4", diag.Error, `called "chassis" too`},
-		{"initial value", replace(`variable="mass"`, `variable="masse"`), nil, "SD22N", diag.Error, `"masse" matches nothing`},
-		{"initial values", replace(`<Real value="400"/></InitialValue>`, `<Real value="400"/></InitialValue><InitialValue variable="mass"><Real value="40"/></InitialValue>`), nil, "SD16D", diag.Error, "400 from line"},
-		{"causalities", replace(`name="in_vel" causality="output"`, `name="in_vel" causality="input"`), nil, "SD22P", diag.Warning, "both ends have the causality input"},
-		{"bond name", replace(`powerBond="axle"`, `powerBond="a,b"`), nil, "SD22", diag.Error, "cannot be part of a column name"},
-		{"half a bond", replace(`powerBond="axle"`, ``), nil, "SD22", diag.Error, "not as many connections in either direction"},
-		{"units", ospSystem("", ospVariables("chassis.z", "wheel.in_vel")), nil, "SD22U", diag.Warning, `in "m" and wheel.in_vel in "m/s"; the number passes unchanged`},
-		{"function", ospSystem(`<Product name="p"/>`), nil, "SD22", diag.Error, "LinearTransformation, Sum and VectorSum"},
-		{"function size", ospSystem(`<VectorSum name="s" inputCount="99999" dimension="99999"/>`), nil, "SD1", diag.Error, "more than 10000 signals"},
-		{"function input", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.more", "f.out")), nil, "SD22", diag.Error, `"f" has unconnected inputs: in`},
-		{"function output", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.in")), nil, "SD22P", diag.Warning, `"f" has no effect`},
-		{"signal", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.inn")), nil, "SD5", diag.Error, `no signal "inn"; it has in, out`},
-		{"signal group", ospSystem(`<Sum name="s" inputCount="1"/>`, `<SignalGroupConnection><VariableGroup simulator="wheel" name="g"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`),
-			nil, "SD5", diag.Error, "a VectorSum has"},
+		{"namespace", replace("MSMI/OSPSystemStructure", "MSMI/Other"), nil, "SD1", fault, "root element"},
+		{"no simulators", `<OspSystemStructure xmlns="http://opensimulationplatform.com/MSMI/OSPSystemStructure" version="0.1"/>`, nil, "SD1", fault, "no Simulators"},
+		{"end", replace("<EndTime>2", "<EndTime>0.1"), nil, "SD1", fault, "not after StartTime"},
+		{"step", replace("<BaseStepSize>0.0001", "<BaseStepSize>0"), nil, "SD1", fault, "not above 0"},
+		{"ECCO tolerance", replace("<RelativeTolerance>1e-6</RelativeTolerance>", ""), nil, "SD22P", warning, "AbsoluteTolerance has no effect"},
+		{"same name", replace(`name="wheel" source`, `name="chassis" source`), nil, "SD4", fault, `called "chassis" too`},
+		{"initial values", replace(`<Real value="400"/></InitialValue>`, `<Real value="400"/></InitialValue><InitialValue variable="mass"><Real value="40"/></InitialValue>`),
+			nil, "SD16D", fault, "400 from line"},
+		{"causalities", replace(`name="in_vel" causality="output"`, `name="in_vel" causality="input"`), nil, "SD22P", warning, "both ends have the causality input"},
+		{"bond name", replace(`powerBond="axle"`, `powerBond="a,b"`), nil, "SD22", fault, "cannot be part of a column name"},
+		{"half a bond", replace(`powerBond="axle"`, ``), nil, "SD22", fault, "not as many connections in either direction"},
+		{"function", ospSystem(`<Product name="p"/>`), nil, "SD22", fault, "LinearTransformation, Sum and VectorSum"},
+		{"function size", ospSystem(`<VectorSum name="s" inputCount="99999" dimension="99999"/>`), nil, "SD1", fault, "more than 10000 signals"},
+		{"function input", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.more", "f.out")), nil, "SD22", fault, `"f" has unconnected inputs: in`},
+		{"function output", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.in")), nil, "SD22P", warning, `"f" has no effect`},
+		{"signal", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.inn")), nil, "SD5", fault, `no signal "inn"; it has in, out`},
+		{"signal group", ospSystem(`<Sum name="s" inputCount="1"/>`, ospSignalGroup("wheel.g", "s.in[0]")),
+			nil, "SD5", fault, "a VectorSum has"},
 		{"signal group size", ospSystem(`<VectorSum name="s" inputCount="1" dimension="2"/>`, ospSignal("wheel.more", "s.out[0]"),
-			`<SignalGroupConnection><VariableGroup simulator="wheel" name="the force"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`), ports, "SD22", diag.Error, "\"s.in[0]\" has 2 signals"},
-		{"no model description", ospSystem("", ospGroups("", "chassis.port", "wheel.port")), nil, "SD22", diag.Error, "Chassis_OspModelDescription.xml"},
-		{"no group", ospSystem("", ospGroups("", "chassis.porte", "wheel.port")), ports, "SD22", diag.Error, `no group "porte"; it has port, the force, the velocity`},
-		{"kinds differ", ospSystem("", ospGroups("", "chassis.the force", "wheel.other")), map[string]string{"Chassis_OspModelDescription.xml": ports["Chassis_OspModelDescription.xml"],
-			"Wheel_OspModelDescription.xml": strings.ReplaceAll(strings.ReplaceAll(ports["Wheel_OspModelDescription.xml"], "the force", "other"), "Force", "Torque")},
-			"SD22P", diag.Warning, "which is of another kind"},
-		{"axes", ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), map[string]string{
-			"Chassis_OspModelDescription.xml": strings.Replace(ports["Chassis_OspModelDescription.xml"], `unit="N"`, `unit="N" axis="x"`, 1),
-			"Wheel_OspModelDescription.xml":   strings.Replace(ports["Wheel_OspModelDescription.xml"], `unit="N"`, `unit="N" axis="z"`, 1)},
-			"SD22P", diag.Warning, `"force" of axis x is connected to "out_f" of axis z`},
-		{"two groups", ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), map[string]string{
-			"Chassis_OspModelDescription.xml": strings.Replace(ports["Chassis_OspModelDescription.xml"], "the velocity", "the force", 1),
-			"Wheel_OspModelDescription.xml":   ports["Wheel_OspModelDescription.xml"]}, "SD22", diag.Error, `2 groups of the name "the force"`},
+			ospSignalGroup("wheel.the force", "s.in[0]")), ports(nil, nil), "SD22", fault, "\"s.in[0]\" has 2 signals"},
+		{"no model description", groups("chassis.port", "wheel.port"), nil, "SD22", fault, "Chassis_OspModelDescription.xml"},
+		{"no group", groups("chassis.porte", "wheel.port"), ports(nil, nil), "SD22", fault, `no group "porte"; it has port, the force, the velocity`},
+		{"kinds differ", groups("chassis.the force", "wheel.other"), ports(nil, []string{"the force", "other", "Force", "Torque"}), "SD22P", warning, "which is of another kind"},
+		{"axes", groups("chassis.the force", "wheel.the force"), ports([]string{`unit="N"`, `unit="N" axis="x"`}, []string{`unit="N"`, `unit="N" axis="z"`}),
+			"SD22P", warning, `"force" of axis x is connected to "out_f" of axis z`},
+		{"two groups", groups("chassis.the force", "wheel.the force"), ports([]string{"the velocity", "the force"}, nil), "SD22", fault, `2 groups of the name "the force"`},
 		{"bond over a function", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("chassis.plain", "f.in"), ospSignal("wheel.more", "f.out"),
-			strings.Replace(ospVariables("chassis.velocity", "wheel.in_vel"), ">", ` powerBond="b">`, 1)), nil, "SD22", diag.Error, "not as many"},
+			strings.Replace(ospVariables("chassis.velocity", "wheel.in_vel"), ">", ` powerBond="b">`, 1)), nil, "SD22", fault, "not as many"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n, l, err := structure(t, c.document, c.files, truckFakes())
@@ -444,7 +437,7 @@ func TestOSPForms(t *testing.T) {
 func FuzzOSP(f *testing.F) {
 	f.Add(ospTruck, ospPort("force", "velocity", false))
 	f.Add(ospSystem(`<VectorSum name="s" inputCount="2" dimension="2"/><Sum name="t" inputCount="3"/>`, ospSignal("wheel.x", "t.in[1]"), ospSignal("wheel.x", "s.in[1][0]"),
-		`<SignalGroupConnection><VariableGroup simulator="wheel" name="port"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`), ospPort("x", "y", true))
+		ospSignalGroup("wheel.port", "s.in[0]")), ospPort("x", "y", true))
 	f.Add(ospSystem(`<LinearTransformation name="f" factor="2"/>`, ospSignal("chassis.plain", "f.in"), ospSignal("wheel.more", "f.out"), ospGroups("b", "chassis.port", "wheel.port")), ospPort("p", "u", false))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text, model string) {

@@ -77,10 +77,9 @@ func TestWriteArchive(t *testing.T) {
 // A document takes everything that it refers to, and once.
 func TestNeeded(t *testing.T) {
 	bindings := `<ssd:ParameterBindings><ssd:ParameterBinding source="sets/a%20b.ssv"><ssd:ParameterMapping source="sets/m.ssm"/></ssd:ParameterBinding></ssd:ParameterBindings>`
-	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + xmltree.SSV + `"><ssv:Parameters/></ssv:ParameterSet>`
 	mapping := `<ssm:ParameterMapping version="1.0" xmlns:ssm="` + xmltree.SSM + `"/>`
 	document := Head + Sys("s", bindings, `<ssd:Component name="one" source="c.fmu"/><ssd:Component name="two" source="c.fmu"/>`) + Tail
-	dir := Folder(t, map[string]string{"in/variant.ssd": document, "in/sets/a b.ssv": set, "in/sets/m.ssm": mapping, "in/c.fmu": "", "in/other.fmu": ""})
+	dir := Folder(t, map[string]string{"in/variant.ssd": document, "in/sets/a b.ssv": SetFile("", ""), "in/sets/m.ssm": mapping, "in/c.fmu": "", "in/other.fmu": ""})
 	files, err := edit.Needed(Open(t, filepath.Join(dir, "in", "variant.ssd"), nil))
 	var names []string
 	for _, f := range files {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Asked returns the settings of the run with a name, each as "text source".
@@ -55,7 +57,8 @@ func Conns(list ...string) string {
 	return "<ssd:Connectors>" + strings.Join(list, "") + "</ssd:Connectors>"
 }
 
-// Link is a connection between "element.connector" or a connector of the system.
+// Link is a connection between "element/connector" or a connector of the system. Content that begins with "suppress"
+// suppresses the conversion of units.
 func Link(from, to, content string) string {
 	end := func(which, name string) string {
 		element, connector, inside := strings.Cut(name, "/")
@@ -68,11 +71,15 @@ func Link(from, to, content string) string {
 		}
 		return text
 	}
-	attributes := ""
+	return "<ssd:Connection" + end("start", from) + end("end", to) + opened(content) + "</ssd:Connection>\n"
+}
+
+// opened ends a start tag before this content.
+func opened(content string) string {
 	if rest, ok := strings.CutPrefix(content, "suppress"); ok {
-		attributes, content = ` suppressUnitConversion="true"`, rest
+		return ` suppressUnitConversion="true">` + rest
 	}
-	return "<ssd:Connection" + end("start", from) + end("end", to) + attributes + ">" + content + "</ssd:Connection>\n"
+	return ">" + content
 }
 
 // Sys is a system: before is the content before its elements.
@@ -91,8 +98,9 @@ func Comp(name, content string) string {
 	return `<ssd:Component name="` + name + `" source="` + name + `.fmu">` + content + `</ssd:Component>`
 }
 
+// Mapped is an entry of a mapping, with content as in Link.
 func Mapped(source, target, content string) string {
-	return `<ssm:MappingEntry source="` + source + `" target="` + target + `">` + content + `</ssm:MappingEntry>`
+	return `<ssm:MappingEntry source="` + source + `" target="` + target + `"` + opened(content) + `</ssm:MappingEntry>`
 }
 
 // Told returns the findings of some rules, as ID and message.
@@ -182,6 +190,20 @@ func Inline(attrs, parameters, mapping string) string {
 	return text + "</ssd:ParameterBinding>\n"
 }
 
+// SetFile is a set of its own: parameters, and what comes after the list of them.
+func SetFile(parameters, more string) string {
+	return `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` +
+		parameters + "</ssv:Parameters>" + more + "</ssv:ParameterSet>"
+}
+
+// Length is a list with one unit, of this factor to the metre; "" without a factor.
+func Length(prefix, name, factor string) string {
+	if factor == "" {
+		return ""
+	}
+	return fmt.Sprintf(`<%s:Units><ssc:Unit name=%q><ssc:BaseUnit m="1" factor=%q/></ssc:Unit></%[1]s:Units>`, prefix, name, factor)
+}
+
 func Parameter(name, value string) string {
 	return fmt.Sprintf(`<ssv:Parameter name=%q>%s</ssv:Parameter>`, name, value)
 }
@@ -203,11 +225,20 @@ func Bindings(list ...string) string {
 const Units = `<ssd:Units>
   <ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>
   <ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>
+  <ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit>
   <ssc:Unit name="K"><ssc:BaseUnit K="1"/></ssc:Unit>
   <ssc:Unit name="degC"><ssc:BaseUnit K="1" offset="273.15"/></ssc:Unit>
   <ssc:Unit name="degF"><ssc:BaseUnit K="1" factor="0.5" offset="255"/></ssc:Unit>
 </ssd:Units>
 `
+
+// Names are Units and enumerations.
+const Names = `<ssd:Enumerations>
+  <ssc:Enumeration name="abc"><ssc:Item name="A" value="1"/><ssc:Item name="B" value="2"/><ssc:Item name="C" value="7"/></ssc:Enumeration>
+  <ssc:Enumeration name="cba"><ssc:Item name="A" value="7"/><ssc:Item name="B" value="2"/><ssc:Item name="C" value="1"/></ssc:Enumeration>
+  <ssc:Enumeration name="xyz"><ssc:Item name="X" value="10"/><ssc:Item name="Y" value="20"/><ssc:Item name="Z" value="30"/></ssc:Enumeration>
+</ssd:Enumerations>
+` + Units
 
 func RealType(unit string) string {
 	if unit == "" {
@@ -290,7 +321,14 @@ func Folder(t testing.TB, files map[string]string) string {
 func Flatten(t testing.TB, document string, files map[string]string, r ssp.Resolver, strict bool,
 	dialects ...ssp.Dialect) (*ssp.Network, *diag.List, error) {
 	t.Helper()
-	all := map[string]string{ssp.DocumentName: document}
+	return FlattenAs(t, ssp.DocumentName, document, files, r, strict, dialects...)
+}
+
+// FlattenAs is Flatten for a document of this name.
+func FlattenAs(t testing.TB, name, document string, files map[string]string, r ssp.Resolver, strict bool,
+	dialects ...ssp.Dialect) (*ssp.Network, *diag.List, error) {
+	t.Helper()
+	all := map[string]string{name: document}
 	maps.Copy(all, files)
 	l := &diag.List{Strict: strict}
 	p, err := ssp.Open(Folder(t, all), l, dialects...)
@@ -319,6 +357,15 @@ func Settings(n *ssp.Network) map[string]ssp.Setting {
 	return out
 }
 
+// Values lists the settings, each as "variable=value".
+func Values(n *ssp.Network) string {
+	var list []string
+	for _, s := range n.Settings {
+		list = append(list, s.Variable+"="+s.Value.String())
+	}
+	return strings.Join(list, " ")
+}
+
 func Links(n *ssp.Network) map[string]ssp.FlatConnection {
 	out := make(map[string]ssp.FlatConnection)
 	for _, c := range n.Connections {
@@ -330,9 +377,10 @@ func Links(n *ssp.Network) map[string]ssp.FlatConnection {
 var (
 	Metre  = unit.Base{M: 1, Factor: 1}
 	MM     = unit.Base{M: 1, Factor: 0.001}
+	KM     = unit.Base{M: 1, Factor: 1000}
 	Kelvin = unit.Base{K: 1, Factor: 1}
 	DegC   = unit.Base{K: 1, Factor: 1, Offset: 273.15}
-	Second = unit.Base{S: 1, Factor: 1}
+	DegF   = unit.Base{K: 1, Factor: 0.5, Offset: 255}
 )
 
 func In(name string, t ssp.ValueType) ssp.Variable {
@@ -357,16 +405,21 @@ func Enum(v ssp.Variable, items map[string]int32) ssp.Variable {
 	return v
 }
 
-const BaseSet = `<?xml version="1.0"?>
-<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"
-  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
-  <ssv:Parameters>
-    <ssv:Parameter name="gain"><ssv:Real value="3" unit="m"/></ssv:Parameter>
-    <ssv:Parameter name="height"><ssv:Real value="4" unit="m"/></ssv:Parameter>
-  </ssv:Parameters>
-  <ssv:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit></ssv:Units>
-</ssv:ParameterSet>
-`
+// Base is a sound system with something of everything, BaseSet its values and BaseMap the mapping of them. Package
+// validate has an example for each rule that breaks it in one place. Base is without its annotation, which needs a dialect.
+var (
+	Base             = regexp.MustCompile(`(?s) *<ssd:Annotations>.*</ssd:Annotations>\n`).ReplaceAllString(shared("SystemStructure.ssd"), "")
+	BaseSet, BaseMap = shared("set.ssv"), shared("map.ssm")
+)
+
+func shared(name string) string {
+	for _, root := range []string{"..", "../.."} { // tests run in the folder of their package
+		if data, err := os.ReadFile(filepath.Join(root, "master", "validate", "testdata", "system", name)); err == nil {
+			return strings.ReplaceAll(string(data), "\r\n", "\n")
+		}
+	}
+	panic("there is no " + name + " of package validate")
+}
 
 // Refused flattens a document that must have an error of this rule with this text.
 func Refused(t testing.TB, document string, files map[string]string, r ssp.Resolver, id, message string,
