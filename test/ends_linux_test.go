@@ -44,8 +44,7 @@ func TestInterrupt(t *testing.T) {
 func TestInterruptWhileHanging(t *testing.T) {
 	t.Parallel()
 	for isolate, says := range map[string]string{"always": "waiting for bad (misbehave.fmu) in fmi2DoStep", "never": "--step-timeout"} {
-		cmd, _ := systemCommand(t, badPair(t, "misbehave"), "fault=EndlessSleep during=DoStep at=0.35", "--isolate", isolate)
-		run := started(t, cmd)
+		run := started(t, systemCommand(t, badPair(t, "misbehave"), "fault=EndlessSleep during=DoStep at=0.35", "--isolate", isolate))
 		run.out.until(t, "EndlessSleep on purpose")
 		run.signal(t, syscall.SIGINT)
 		run.out.until(t, says)
@@ -109,28 +108,6 @@ func TestStepTimeoutOfStoppedRun(t *testing.T) {
 	}
 }
 
-// A killed master leaves readable results, an incomplete manifest and no worker; the next run removes what it
-// unpacked.
-func TestKilledMaster(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	p := start(t, "run", system(t, "quarter-car-a"), "--isolate", "always", "--stop-time", "1e9", "--output-interval", "1", "--quiet")
-	written(t, p.path("results.csv"), 1000)
-	workers := offspring(t, p.Process.Pid)
-	p.signal(t, os.Kill)
-	p.end()
-	for _, pid := range workers {
-		until(t, "worker "+pid+" ends", func() bool { return !alive(pid) })
-	}
-	if m := p.manifest(t); len(workers) != 2 || m.Status != "incomplete" || !bytes.HasSuffix(read(t, p.path("results.csv")), []byte("\n")) {
-		t.Errorf("workers %v, status %q, or the results do not end with a whole line", workers, m.Status)
-	}
-	if len(listed(t, os.TempDir())) == 0 {
-		t.Fatal("a killed run leaves no folder: the test sees nothing")
-	}
-	complete(t, system(t, "quarter-car-a"), "--stop-time", "0.01")
-	emptied(t, os.TempDir())
-}
-
 // An update that removes or replaces the program does not disturb a run, even if a worker is restarted afterwards.
 func testProgramReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -152,7 +129,7 @@ func testProgramReplacedMeanwhile(t *testing.T) {
 		if err := replace(own); err != nil {
 			t.Fatal(err)
 		}
-		if err := exec.Command("kill", "-9", offspring(t, p.Process.Pid)[0]).Run(); err != nil {
+		if err := syscall.Kill(offspring(t, p.Process.Pid)[0], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		if code := p.end(); code != 0 || !strings.Contains(p.out.String(), "continues in a new process") {

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -64,6 +63,9 @@ func newKiller(t *testing.T, who string) *killer {
 	return k
 }
 
+// isolated reports whether FMUs have processes of their own. The engine does without them.
+func (k *killer) isolated() bool { return k.who != "engine" }
+
 // file returns a file of the folder; nil = there is none.
 func (k *killer) file(name string) []byte {
 	data, _ := os.ReadFile(filepath.Join(k.dir, name))
@@ -72,7 +74,7 @@ func (k *killer) file(name string) []byte {
 
 func (k *killer) command(stop, step string) *exec.Cmd {
 	args := []string{"run", "--quiet", "--checkpoint", "0.2", "r.checkpoint", "--output", "r.csv", "--stop-time", stop, "--step-size", step}
-	if k.who == "worker" {
+	if k.isolated() {
 		args = append(args, "--isolate", "always")
 	}
 	cmd := exec.Command(program, append(args, k.system)...)
@@ -152,7 +154,7 @@ func (k *killer) judge(t *testing.T, n int, got []byte, status string, end float
 // strike kills the victim, or one of several, and reports whether there was one.
 func (k *killer) strike(t *testing.T, supervisor *os.Process) bool {
 	t.Helper()
-	var victims []string
+	var victims []int
 	switch k.who {
 	case "supervisor":
 		return supervisor.Kill() == nil
@@ -164,8 +166,7 @@ func (k *killer) strike(t *testing.T, supervisor *os.Process) bool {
 	if len(victims) == 0 {
 		return false
 	}
-	pid, err := strconv.Atoi(victims[k.rng.IntN(len(victims))])
-	return err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil
+	return syscall.Kill(victims[k.rng.IntN(len(victims))], syscall.SIGKILL) == nil
 }
 
 // clean checks that no temporary files are left.

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -21,32 +20,6 @@ func life(t *testing.T, capabilities string, macros ...string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// lifecycle is the part of the manifest about FMUs.
-type lifecycle struct {
-	FMUs []struct {
-		Component string
-		Quirks    []string
-	}
-	Replay map[string]struct {
-		Step     float64
-		FirstTry float64 `json:"first_try"`
-		Replays  float64
-		Known    bool
-	}
-}
-
-func lifecycleOf(t *testing.T, o *outcome) (l lifecycle) {
-	t.Helper()
-	data, err := os.ReadFile(strings.TrimSuffix(o.results, ".csv") + ".json")
-	if err != nil {
-		t.Fatalf("%v\n%s", err, o.output)
-	}
-	if err := json.Unmarshal(data, &l); err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 // FMUs with sources only are compiled with --compile, else the message names that flag (fmi2 10); errors of the
@@ -104,12 +77,12 @@ func TestRollbackVerified(t *testing.T) {
 	}
 	path := life(t, probe.LifeCapabilities, "RESTART=1e-5")
 	for _, known := range []bool{false, true} {
-		r := lifecycleOf(t, complete(t, args(path)...)).Replay["life"]
+		r := complete(t, args(path)...).manifest.Replay["life"]
 		if r.Known != known || r.Step != 0.01 || r.Replays != 0 || r.FirstTry < 0.99e-5 || r.FirstTry > 1.01e-5 {
 			t.Errorf("known = %v: %+v", known, r)
 		}
 	}
-	if r := lifecycleOf(t, complete(t, append(args(path)[:6], "--record", "*")...)).Replay; len(r) != 0 {
+	if r := complete(t, append(args(path)[:6], "--record", "*")...).manifest.Replay; len(r) != 0 {
 		t.Errorf("tested without need: %v", r)
 	}
 	// The run warns of an FMU whose first step differs after going back.
@@ -144,7 +117,7 @@ func TestRollbackVerified(t *testing.T) {
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
 		t.Setenv(name, file)
 	}
-	if r := lifecycleOf(t, complete(t, args(path)...)).Replay["life"]; r.Known {
+	if r := complete(t, args(path)...).manifest.Replay["life"]; r.Known {
 		t.Errorf("%+v", r)
 	}
 }
@@ -157,11 +130,11 @@ func TestQuirkSwitches(t *testing.T) {
 	all := append(base, "--quirk", "life=stopTime", "--quirk", "noTerminate", "--quirk", "life=inputsBeforeInit")
 	o := complete(t, all...)
 	const names = "inputsBeforeInit noTerminate stopTime"
-	if q := lifecycleOf(t, o).FMUs[0].Quirks; strings.Join(q, " ") != names {
+	if q := o.manifest.FMUs[0].Quirks; strings.Join(q, " ") != names {
 		t.Errorf("quirks %v", q)
 	}
 	o = complete(t, twoLives(t, bad, names), "--compile")
-	for _, f := range lifecycleOf(t, o).FMUs {
+	for _, f := range o.manifest.FMUs {
 		if strings.Join(f.Quirks, " ") != names {
 			t.Errorf("%s: quirks %v", f.Component, f.Quirks)
 		}
