@@ -42,18 +42,6 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean b) { 
 `
 )
 
-// systemOf writes a system of uncoupled components, by name and FMU.
-func systemOf(t testing.TB, dir string, components map[string]string) string {
-	t.Helper()
-	elements := ""
-	for name, fmu := range components {
-		elements += member{name: name, fmu: fmu}.component("")
-	}
-	path := filepath.Join(dir, "SystemStructure.ssd")
-	write(t, path, document("1", elements, ""))
-	return path
-}
-
 // platformFolder is the folder of libraries in an FMU for this machine.
 var platformFolder = map[string]string{"amd64": "binaries/linux64/", "arm64": "binaries/aarch64-linux/"}[runtime.GOARCH]
 

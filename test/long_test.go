@@ -24,7 +24,6 @@ func TestMeyerContactOscillator(t *testing.T)    { testMeyerContactOscillator(t)
 func TestProcessIsPutBack(t *testing.T)          { testProcessIsPutBack(t) }
 func TestRateOfTheAnnotation(t *testing.T)       { testRateOfTheAnnotation(t) }
 func TestRecommendations(t *testing.T)           { testRecommendations(t) }
-func TestResumeRepeatedly(t *testing.T)          { testResumeRepeatedly(t) }
 func TestResumeScenario(t *testing.T)            { testResumeScenario(t) }
 func TestRodriguezCrane(t *testing.T)            { testRodriguezCrane(t) }
 func TestRodriguezCraneCorrection(t *testing.T)  { testRodriguezCraneCorrection(t) }
