@@ -21,7 +21,6 @@ func TestInitialisationWithoutSolution(t *testing.T) { testInitialisationWithout
 func TestLimits(t *testing.T)                    { testLimits(t) }
 func TestMeyerChain(t *testing.T)                { testMeyerChain(t) }
 func TestMeyerContactOscillator(t *testing.T)    { testMeyerContactOscillator(t) }
-func TestProcessIsPutBack(t *testing.T)          { testProcessIsPutBack(t) }
 func TestRateOfTheAnnotation(t *testing.T)       { testRateOfTheAnnotation(t) }
 func TestRecommendations(t *testing.T)           { testRecommendations(t) }
 func TestResumeScenario(t *testing.T)            { testResumeScenario(t) }
