@@ -76,10 +76,7 @@ func TestHangUp(t *testing.T) {
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
 	for _, first := range []string{"trap '' HUP; ", ""} {
-		cmd := exec.Command("sh", "-c", first+`exec "$@"`, "sh", program, "run", system(t, "quarter-car-a"),
-			"--stop-time", "1e9", "--output-interval", "1")
-		cmd.Dir = t.TempDir()
-		p := started(t, cmd)
+		p := scripted(t, first+`exec "$@"`, "run", system(t, "quarter-car-a"), "--stop-time", "1e9", "--output-interval", "1")
 		written(t, p.path("results.csv"), 0)
 		p.signal(t, syscall.SIGHUP)
 		if first != "" { // it goes on and writes more
@@ -200,21 +197,16 @@ func TestResultsToTerminal(t *testing.T) {
 func testLimitedAddressSpace(t *testing.T) {
 	t.Parallel()
 	// Which thread finds no room is a matter of chance, hence several tries.
-	limited := func(kib int, good func(err error, out string) bool) {
-		var out []byte
-		var err error
+	limited := func(kib int, code int, says string) {
+		var p *process
 		for range 6 {
-			out, err = exec.Command("sh", "-c",
-				fmt.Sprintf("ulimit -v %d && exec '%s' run '%s' --quiet --output '%s'", kib, program,
-					system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
-			if good(err, string(out)) || raced { // the race detector wants more
+			p = scripted(t, fmt.Sprintf(`ulimit -v %d && exec "$@"`, kib), "run", system(t, "quarter-car-a"), "--quiet")
+			if p.end() == code && strings.Contains(p.out.String(), says) || raced { // the race detector wants more
 				return
 			}
 		}
-		t.Errorf("with %d KiB of address space: %v\n%.2000s", kib, err, out)
+		t.Errorf("with %d KiB of address space: %v\n%.2000s", kib, p.ProcessState, p.out.String())
 	}
-	limited(3_000_000, func(err error, _ string) bool { return err == nil })
-	limited(1_900_000, func(err error, out string) bool {
-		return err != nil && strings.Contains(out, "the address space is limited to 1855 MiB (ulimit -v)")
-	})
+	limited(3_000_000, 0, "")
+	limited(1_900_000, 2, "the address space is limited to 1855 MiB (ulimit -v)")
 }
