@@ -1,12 +1,12 @@
 package test
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -241,25 +241,35 @@ func list(s string) []int {
 	return out
 }
 
-// arguments splits "t=0 h=0.1 vr=[0 1]".
+// argument is one of a call in "t=0 h=0.1 vr=[0 1]".
+var argument = regexp.MustCompile(`(\w+)=(\[[^]]*\]|\S*)`)
+
+// arguments splits those of a call.
 func arguments(s string) map[string]string {
 	out := map[string]string{}
-	for s != "" {
-		name, rest, ok := strings.Cut(s, "=")
-		if !ok {
-			break
-		}
-		end := strings.IndexByte(rest, ' ')
-		if strings.HasPrefix(rest, "[") {
-			end = strings.IndexByte(rest, ']') + 1
-		}
-		if end < 0 || end >= len(rest) {
-			end = len(rest)
-		}
-		out[name] = rest[:end]
-		s = strings.TrimLeft(rest[end:], " ")
+	for _, m := range argument.FindAllStringSubmatch(s, -1) {
+		out[m[1]] = m[2]
 	}
 	return out
+}
+
+// followed is a run whose calls were checked.
+type followed struct {
+	code        int
+	output, log string
+	lives       map[string]*lifetime
+}
+
+// followRun runs a system and checks its calls.
+func followRun(t *testing.T, path string, args ...string) followed {
+	t.Helper()
+	dir := t.TempDir()
+	code, output := macrostepIn(t, dir, append([]string{"run", "--quiet", "--debug", "calls=calls.txt", path}, args...)...)
+	text, err := os.ReadFile(filepath.Join(dir, "calls.txt"))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return followed{code, output, string(text), follow(t, string(text), descriptions(t, path))}
 }
 
 // follow checks a log of calls of components with these descriptions.
@@ -376,30 +386,22 @@ func TestCallsAreLegal(t *testing.T) {
 		}
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			log := filepath.Join(dir, "calls.txt")
-			_, o := macrostepIn(t, dir, append([]string{"run", "--quiet", "--debug", "calls=" + log, r.path}, r.args...)...)
-			text, err := os.ReadFile(log)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, o)
-			}
-			lives := follow(t, string(text), descriptions(t, r.path))
-			ends := map[byte]bool{}
-			for name, l := range lives {
+			ends, calls := map[byte]bool{}, map[string]int{}
+			o := followRun(t, r.path, r.args...)
+			for name, l := range o.lives {
 				ends[l.state] = true
+				for call, n := range l.counts {
+					calls[call] += n
+				}
 				if l.counts["SetupExperiment"] > 1 || l.counts["Terminate"] > 1 || l.counts["FreeInstance"] > 1 {
 					t.Errorf("%s: %v", name, l.counts)
 				}
 			}
 			if got := string(slices.Sorted(maps.Keys(ends))); got != r.ends {
-				t.Errorf("the components end in %q, want %q\n%s", got, r.ends, o)
+				t.Errorf("the components end in %q, want %q\n%s", got, r.ends, o.output)
 			}
 			for _, name := range r.calls {
-				n := 0
-				for _, l := range lives {
-					n += l.counts[name]
-				}
-				if n == 0 {
+				if calls[name] == 0 {
 					t.Errorf("no %s: the run does not show what it is for", name)
 				}
 			}
@@ -445,18 +447,15 @@ func TestWhatStepsAreTold(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			log := filepath.Join(t.TempDir(), "calls.txt")
-			path := system(t, c.system)
-			o := complete(t, append([]string{path, "--debug", "calls=" + log, "--start-time", "0.1",
-				"--stop-time", "0.22", "--step-size", "0.01"}, strings.Fields(c.args)...)...)
+			rows := filepath.Join(t.TempDir(), "rows.csv")
+			o := followRun(t, system(t, c.system), append([]string{"--start-time", "0.1", "--stop-time", "0.22", "--step-size", "0.01",
+				"--output", rows}, strings.Fields(c.args)...)...)
 			points := map[float64]bool{}
-			for _, at := range o.column(t, "time") {
-				points[at] = true
+			for _, row := range readCSV(t, rows)[1:] {
+				points[number(row[0])] = true
 			}
-			text := string(read(t, log))
-			follow(t, text, descriptions(t, path))
 			told, withdrawn := map[float64]bool{}, 0
-			for line := range strings.Lines(text) {
+			for line := range strings.Lines(o.log) {
 				_, call, step := strings.Cut(line, " fmi2DoStep ")
 				if name, _, _ := strings.Cut(line, " fmi2"); !step || strings.Contains(name, " (") {
 					continue
@@ -473,8 +472,8 @@ func TestWhatStepsAreTold(t *testing.T) {
 					withdrawn++
 				}
 			}
-			if withdrawn > 0 != c.undoable {
-				t.Errorf("%d steps without the promise", withdrawn)
+			if o.code != 0 || withdrawn > 0 != c.undoable {
+				t.Errorf("exit code %d, %d steps without the promise\n%s", o.code, withdrawn, o.output)
 			}
 			if sizes := slices.Sorted(maps.Keys(told)); c.sizes != nil && !slices.Equal(sizes, slices.Sorted(slices.Values(c.sizes))) {
 				t.Errorf("the steps are told %v, want %v", sizes, c.sizes)
@@ -487,29 +486,24 @@ func TestWhatStepsAreTold(t *testing.T) {
 // undoes none; the other algorithms are refused.
 func testUncommittedSteps(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		args    string
-		refused bool
-	}{
-		{"--algorithm explicit --param discard=shorten", false},
-		{"--algorithm explicit --param discard=shorten --rate bad=2", true},
-		{"--algorithm implicit --isolate always", false},
-		{"--algorithm implicit --param order=1 --param substeps=2", true},
-		{"--algorithm ex-local --param control.step=fixed --param control.max-order=2", false},
-		{"--algorithm im-milne", true},
-		{"--algorithm richardson --param control.step=fixed", true},
+	for args, refused := range map[string]bool{
+		"--algorithm explicit --param discard=shorten":                                false,
+		"--algorithm explicit --param discard=shorten --rate bad=2":                   true,
+		"--algorithm implicit --isolate always":                                       false,
+		"--algorithm implicit --param order=1 --param substeps=2":                     true,
+		"--algorithm ex-local --param control.step=fixed --param control.max-order=2": false,
+		"--algorithm im-milne":                                                        true,
+		"--algorithm richardson --param control.step=fixed":                           true,
 	} {
-		t.Run(c.args, func(t *testing.T) {
-			args := append([]string{badPair(t, "misbehave"), "--step-size", "0.01", "--stop-time", "0.2"}, strings.Fields(c.args)...)
-			if !c.refused {
-				good := complete(t, append(args, "--set", "bad.fault=None")...)
-				bad := complete(t, append(args, "--set", "bad.fault=Uncommitted")...)
-				if !bytes.Equal(read(t, good.results), read(t, bad.results)) {
-					t.Error("the results differ")
+		t.Run(args, func(t *testing.T) {
+			args := append([]string{badPair(t, "misbehave"), "--step-size", "0.01", "--stop-time", "0.2"}, strings.Fields(args)...)
+			good, bad := run(t, args...), run(t, append(args, "--set", "bad.fault=Uncommitted")...)
+			if !refused {
+				if good.code != 0 || bad.code != 0 || good.table(t) != bad.table(t) {
+					t.Errorf("exit codes %d and %d, or the results differ", good.code, bad.code)
 				}
 				return
 			}
-			bad := run(t, append(args, "--set", "bad.fault=Uncommitted")...)
 			if bad.code != 1 || bad.rows > 0 { // before the first step
 				t.Errorf("exit code %d, %d rows", bad.code, bad.rows)
 			}
@@ -537,16 +531,10 @@ func testRealCalls(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			dir := t.TempDir()
-			log := filepath.Join(dir, "calls.txt")
-			code, o := macrostepIn(t, dir, "run", "--quiet", "--debug", "calls="+log, "--step-size", "0.01", "--stop-time", "0.05", path)
-			text, err := os.ReadFile(log)
-			if err != nil || code != 0 {
-				t.Fatalf("%v, exit code %d\n%s", err, code, o)
-			}
-			for name, l := range follow(t, string(text), descriptions(t, path)) {
-				if l.state != '-' {
-					t.Errorf("%s ends in %q", name, l.state)
+			o := followRun(t, path, "--step-size", "0.01", "--stop-time", "0.05")
+			for name, l := range o.lives {
+				if o.code != 0 || l.state != '-' {
+					t.Errorf("exit code %d, %s ends in %q\n%s", o.code, name, l.state, o.output)
 				}
 			}
 		})

@@ -270,10 +270,8 @@ func TestCheckCrash(t *testing.T) {
 		{"--isolate always", "coupling error: good.x about", 0},
 	} {
 		args := append([]string{"--step-size", "0.02", "--check"}, strings.Fields(c.args)...)
-		cmd, dir := systemCommand(t, badPair(t, "misbehave"), "fault=Segfault during=SetFMUstate", args...)
-		ownCache(t, cmd)
-		p := started(t, cmd)
-		if code := p.end(); code != c.code || !strings.Contains(p.out.String(), c.says) || len(readCSV(t, filepath.Join(dir, "results.csv"))) != 52 {
+		p := started(t, systemCommand(t, badPair(t, "misbehave"), "fault=Segfault during=SetFMUstate", args...))
+		if code := p.end(); code != c.code || !strings.Contains(p.out.String(), c.says) || len(readCSV(t, p.path("results.csv"))) != 52 {
 			t.Errorf("%s: exit code %d\n%s", c.args, code, p.out.String())
 		}
 	}

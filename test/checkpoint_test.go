@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/test/long"
+	"github.com/macrostep/macrostep/test/probe"
 )
 
 // checkpointed is a run with results.csv, trace.csv and run.checkpoint in a folder.
@@ -27,29 +27,40 @@ type checkpointed struct {
 	args []string
 }
 
-func newCheckpointed(t testing.TB, every float64, args ...string) *checkpointed {
-	return &checkpointed{dir: t.TempDir(),
-		args: append([]string{"run", "--quiet", "--trace", "trace.csv", "--checkpoint", fmt.Sprint(every),
-			"run.checkpoint"}, args...)}
+// newCheckpointed prepares a run with a checkpoint after so many seconds; "" = none.
+func newCheckpointed(t testing.TB, every string, args ...string) *checkpointed {
+	all := []string{"run", "--quiet", "--trace", "trace.csv"}
+	if every != "" {
+		all = append(all, "--checkpoint", every, "run.checkpoint")
+	}
+	return &checkpointed{dir: t.TempDir(), args: append(all, args...)}
 }
 
 func (c *checkpointed) path(name string) string { return filepath.Join(c.dir, name) }
 
-// whole runs to the end.
-func (c *checkpointed) whole(t testing.TB) {
+// completed is a run to the end.
+func completed(t testing.TB, every string, args ...string) *checkpointed {
 	t.Helper()
+	c := newCheckpointed(t, every, args...)
 	if code, out := macrostepIn(t, c.dir, c.args...); code != 0 {
 		t.Fatalf("%v: exit code %d\n%s", c.args, code, out)
 	}
+	return c
+}
+
+// start starts the run.
+func (c *checkpointed) start(t testing.TB) *process {
+	t.Helper()
+	cmd := exec.Command(program, c.args...)
+	cmd.Dir = c.dir
+	return started(t, cmd)
 }
 
 // killed starts the run and kills it some time after its first checkpoint. It reports whether the run was still under
 // way.
 func (c *checkpointed) killed(t testing.TB, later time.Duration) bool {
 	t.Helper()
-	cmd := exec.Command(program, c.args...)
-	cmd.Dir = c.dir
-	p := started(t, cmd)
+	p := c.start(t)
 	ended := make(chan int, 1)
 	go func() { ended <- p.end() }()
 	until(t, "there is a checkpoint, or the run ends", func() bool {
@@ -111,82 +122,54 @@ func (c *checkpointed) equal(t testing.TB, with *checkpointed, how string) {
 	}
 }
 
-// resumedSystems are the systems on which the presets are resumed.
-func resumedSystems(preset string) []string {
-	with := []string{"quarter-car-a", "quarter-car-b", "energy-oscillator", "energy-star-3", "pendula", "crane"} // with bonds
-	if algorithms.UsesEnergy(preset) {
-		return with
-	}
-	return append([]string{"two-mass-ff", "two-mass-fd", "two-mass-dd", "contact-oscillator"}, with...)
-}
-
-// stopTimes are short stop times of the systems, in s.
-var stopTimes = map[string]float64{
-	"quarter-car-a": 0.4, "quarter-car-b": 0.4, "two-mass-ff": 0.2, "two-mass-fd": 0.2, "two-mass-dd": 0.2, "contact-oscillator": 0.02,
-	"energy-oscillator": 0.2, "energy-star-3": 0.1, "pendula": 0.3, "crane": 0.2,
-}
-
-// With every preset a resumed run gives the bytes of the unbroken one: from its last checkpoint, with later rows in
-// the file, and after the process was killed. Checkpoints change no results.
+// A resumed run gives the bytes of the unbroken one: from its last checkpoint, with later rows in the file, and after the
+// process was killed, also again and again. Checkpoints change no results. What each preset keeps is tested in package
+// algorithms.
 func TestResume(t *testing.T) {
-	take := long.Sample(70)
+	take := long.Sample(4)
 	rng := rand.New(rand.NewPCG(11, 7))
-	for _, p := range algorithms.Presets() {
-		for _, name := range resumedSystems(p.Name) {
-			every := stopTimes[name] * (0.1 + 0.35*rng.Float64())
-			later := time.Duration(rng.IntN(3000)) * time.Microsecond
-			if !take() {
-				continue
-			}
-			t.Run(p.Name+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				args := []string{"--algorithm", p.Name, "--stop-time", fmt.Sprint(stopTimes[name]), system(t, name)}
-				if p.Name == "model-based-corrector" || p.Name == "explicit" {
-					args = append(args, "--param", "order=1", "--record", "*", "--record", "bond.*")
-				}
-				if strings.HasSuffix(p.Name, "-slocal") && !strings.Contains(name, "mass") && !strings.Contains(name, "contact") {
-					// FMUs with a solver of fixed steps leave an error that no step size removes.
-					args = append(args, "--param", "control.step=fixed")
-				}
-				whole := newCheckpointed(t, every, args...)
-				whole.whole(t)
-				plain := &checkpointed{dir: t.TempDir(), args: append([]string{"run", "--quiet", "--trace", "trace.csv"}, args...)}
-				plain.whole(t)
-				for _, table := range []string{"results.csv", "trace.csv"} {
-					if !bytes.Equal(read(t, plain.path(table)), read(t, whole.path(table))) {
-						t.Errorf("checkpoints change %s", table)
-					}
-				}
-				broken := newCheckpointed(t, every, args...)
-				broken.killed(t, later)
-				broken.resume(t)
-				broken.equal(t, whole, "killed and resumed")
-				broken.resume(t)
-				broken.equal(t, whole, "resumed from the last checkpoint")
-			})
+	for _, c := range []struct {
+		system, args string
+		every        float64 // s
+		kills        int
+	}{
+		{"quarter-car-a", "--algorithm explicit --param order=1 --record * --record bond.* --stop-time 0.4", 0.09, 1},
+		{"energy-star-3", "--algorithm model-based-corrector --param order=1 --record * --record bond.* --stop-time 0.1", 0.03, 1},
+		{"crane", "--algorithm energy-correction --stop-time 0.2", 0.07, 1},
+		{"pendula", "--algorithm predictor-corrector --stop-time 0.3", 0.05, 1},
+		{"contact-oscillator", "--algorithm im-slocal --stop-time 0.02", 0.006, 1},
+		{"energy-oscillator", "--algorithm ecco --stop-time 0.2", 0.04, 1},
+		{"quarter-car-a", "--param order=1 --output-interval 0.0123 --rate chassis=3 --record * --record bond.* --step-size 1e-4 --stop-time 20", 0.7, 8},
+	} {
+		later := time.Duration(rng.Int64N(int64(c.kills) * 10e6))
+		if !take() {
+			continue
 		}
-	}
-}
-
-// A slow run is killed again and again, and goes on each time.
-func testResumeRepeatedly(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(3, 3))
-	args := []string{"--stop-time", "20", "--step-size", "1e-4", "--param", "order=1", "--output-interval", "0.0123",
-		"--rate", "chassis=3", "--record", "*", "--record", "bond.*", system(t, "quarter-car-a")}
-	whole, broken := newCheckpointed(t, 0.7, args...), newCheckpointed(t, 0.7, args...)
-	whole.whole(t)
-	kills := 0
-	for kills < 8 && broken.killed(t, time.Duration(rng.IntN(100_000))*time.Microsecond) {
-		kills++
-		broken.args = []string{"run", "--resume", "run.checkpoint"}
-	}
-	broken.resume(t)
-	broken.equal(t, whole, fmt.Sprintf("killed %d times", kills))
-	from := broken.manifest(t)["resumed_from"].(map[string]any)
-	if kills == 0 || from["checkpoint"] != broken.path("run.checkpoint") || !(from["time"].(float64) >= 0.7) ||
-		!(from["steps"].(float64) >= 1) {
-		t.Errorf("%d kills, resumed from %v", kills, from)
+		t.Run(c.system+" "+c.args, func(t *testing.T) {
+			t.Parallel()
+			args, every := append(strings.Fields(c.args), system(t, c.system)), fmt.Sprint(c.every)
+			whole, plain := completed(t, every, args...), completed(t, "", args...)
+			for _, table := range []string{"results.csv", "trace.csv"} {
+				if !bytes.Equal(read(t, plain.path(table)), read(t, whole.path(table))) {
+					t.Errorf("checkpoints change %s", table)
+				}
+			}
+			broken := newCheckpointed(t, every, args...)
+			kills := 0
+			for kills < c.kills && broken.killed(t, later) {
+				kills++
+				broken.args = []string{"run", "--resume", "run.checkpoint"}
+			}
+			broken.resume(t)
+			broken.equal(t, whole, fmt.Sprintf("killed %d times and resumed", kills))
+			from := broken.manifest(t)["resumed_from"].(map[string]any)
+			if c.kills > 1 && kills == 0 || from["checkpoint"] != broken.path("run.checkpoint") ||
+				!(from["time"].(float64) >= c.every) || !(from["steps"].(float64) >= 1) {
+				t.Errorf("%d kills, resumed from %v", kills, from)
+			}
+			broken.resume(t)
+			broken.equal(t, whole, "resumed from the last checkpoint")
+		})
 	}
 }
 
@@ -196,12 +179,10 @@ func TestCheckpointOnInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // there is no such signal
 	}
-	args := []string{"--stop-time", "30", "--step-size", "1e-4", "--record", "none", system(t, "quarter-car-b")}
-	c := &checkpointed{dir: t.TempDir(), args: append([]string{"run", "--checkpoint", "0", "run.checkpoint",
-		"--trace", "trace.csv", "--param", "order=2"}, args...)}
-	cmd := exec.Command(program, c.args...)
-	cmd.Dir = c.dir
-	p := started(t, cmd)
+	args := []string{"--stop-time", "30", "--step-size", "1e-4", "--record", "none", "--param", "order=2", system(t, "quarter-car-b")}
+	c := newCheckpointed(t, "0", args...)
+	c.args = slices.DeleteFunc(c.args, func(arg string) bool { return arg == "--quiet" })
+	p := c.start(t)
 	written(t, c.path("trace.csv"), 1000)
 	p.signal(t, syscall.SIGINT)
 	if code := p.end(); code != 1 || !strings.Contains(p.out.String(), "macrostep run --resume run.checkpoint") {
@@ -209,15 +190,9 @@ func TestCheckpointOnInterrupt(t *testing.T) {
 	}
 	before := read(t, c.path("trace.csv"))
 	c.resume(t, "--quiet")
-	after := read(t, c.path("trace.csv"))
-	if len(after) <= len(before) || !bytes.HasPrefix(after, before) {
-		t.Error("the run does not go on where it was interrupted")
-	}
-	whole := &checkpointed{dir: t.TempDir(),
-		args: append([]string{"run", "--quiet", "--trace", "trace.csv", "--param", "order=2"}, args...)}
-	whole.whole(t)
-	if !bytes.Equal(after, read(t, whole.path("trace.csv"))) {
-		t.Error("it goes on elsewhere than the run that was not interrupted")
+	after, whole := read(t, c.path("trace.csv")), read(t, completed(t, "", args...).path("trace.csv"))
+	if len(after) <= len(before) || !bytes.HasPrefix(after, before) || !bytes.Equal(after, whole) {
+		t.Errorf("%d bytes of attempts, %d when it was interrupted: not those of the run that was not", len(after), len(before))
 	}
 }
 
@@ -226,18 +201,12 @@ func TestCheckpointOnInterrupt(t *testing.T) {
 func TestResumeDefaultStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	args := []string{"ssp", "new", "--connect-by-name"}
-	for _, name := range []string{"quarter_chassis_a", "quarter_wheel_a"} { // without step size
-		parts := edited("modelDescription.xml", func(p *part) {
-			p.data = bytes.Replace(p.data, []byte(` stepSize="0.001"`), nil, 1)
-		})(entries(t, fmu(t, name)))
-		args = append(args, filepath.Join(dir, name+".fmu"))
-		pack(t, args[len(args)-1], parts...)
+	// Its document has no step size.
+	if _, err := probe.Sources(dir, "life", probe.LifeCapabilities+` canSerializeFMUstate="true"`); err != nil {
+		t.Fatal(err)
 	}
-	pair := filepath.Join(dir, "pair.ssp")
-	call(t, append(args, "-o", pair)...).is(t, 0)
-	c := newCheckpointed(t, 0.1, "--stop-time", "0.25", pair)
-	c.whole(t)
+	pair := systemOf(t, dir, map[string]string{"first": "life", "second": "life"})
+	c := completed(t, "0.1", "--compile", "--stop-time", "0.25", pair)
 	for _, stop := range []string{"0.35", "0.55"} {
 		call(t, "run", "--resume", c.path("run.checkpoint"), "--quiet=false", "--stop-time", stop).is(t, 0,
 			"warning: no step size is given: the macro step remains 0.00025 s, a thousandth of the time span of the run that is resumed;")
@@ -245,8 +214,7 @@ func TestResumeDefaultStep(t *testing.T) {
 	if step := c.manifest(t)["step_size"].(map[string]any); step["value"] != 0.00025 || step["source"] != "a thousandth of the time span of the run that is resumed" {
 		t.Errorf("the step size in the manifest is %v", step)
 	}
-	given := newCheckpointed(t, 0.1, "--stop-time", "0.25", "--step-size", "0.00025", pair)
-	given.whole(t)
+	given := completed(t, "0.1", "--compile", "--stop-time", "0.25", "--step-size", "0.00025", pair)
 	if o := call(t, "run", "--resume", given.path("run.checkpoint"), "--quiet=false", "--stop-time", "0.35"); strings.Contains(o.output, "no step size is given") {
 		t.Errorf("the step was given\n%s", o.output)
 	}
@@ -255,24 +223,19 @@ func TestResumeDefaultStep(t *testing.T) {
 // With --output a resumed run writes the rows after the checkpoint to another file, and leaves the first file
 // unchanged.
 func TestResumeIntoAnotherFile(t *testing.T) {
-	for _, interval := range []string{"", "0.0107"} {
-		args := []string{"--stop-time", "0.3", system(t, "quarter-car-a")}
-		if interval != "" {
-			args = append(args, "--output-interval", interval)
-		}
-		c := newCheckpointed(t, 0.123, args...)
-		c.whole(t)
+	for _, rows := range []string{"--record=*", "--output-interval=0.0107"} {
+		c := completed(t, "0.123", "--stop-time", "0.3", rows, system(t, "quarter-car-a"))
 		whole := read(t, c.path("results.csv"))
 		c.resume(t, "--output", c.path("rest.csv"), "--trace", c.path("rest-trace.csv"))
 		if !bytes.Equal(whole, read(t, c.path("results.csv"))) {
 			t.Error("the first file has changed")
 		}
-		header, rows, _ := bytes.Cut(read(t, c.path("rest.csv")), []byte("\n"))
-		if !bytes.HasPrefix(whole, header) || !bytes.HasSuffix(whole, append([]byte("\n"), rows...)) ||
-			bytes.Count(rows, []byte("\n")) < 3 {
-			t.Errorf("interval %q: the rest is not the end of the whole", interval)
+		header, rest, _ := bytes.Cut(read(t, c.path("rest.csv")), []byte("\n"))
+		if !bytes.HasPrefix(whole, header) || !bytes.HasSuffix(whole, append([]byte("\n"), rest...)) ||
+			bytes.Count(rest, []byte("\n")) < 3 {
+			t.Errorf("%s: the rest is not the end of the whole", rows)
 		}
-		if first, _, _ := strings.Cut(string(rows), ","); interval == "" && first != "0.247" {
+		if first, _, _ := strings.Cut(string(rest), ","); rows == "--record=*" && first != "0.247" {
 			t.Errorf("the first row behind the checkpoint at t = 0.246 is that of t = %s", first)
 		}
 	}
@@ -284,8 +247,7 @@ func testForeignCheckpoints(t *testing.T) {
 	model := filepath.Join(t.TempDir(), "copy.ssp")
 	original := read(t, system(t, "quarter-car-a"))
 	write(t, model, original)
-	c := newCheckpointed(t, 0.1, "--stop-time", "0.3", model)
-	c.whole(t)
+	c := completed(t, "0.1", "--stop-time", "0.3", model)
 	good, results := read(t, c.path("run.checkpoint")), read(t, c.path("results.csv"))
 	refused := func(says []string, args ...string) {
 		t.Helper()
@@ -368,7 +330,7 @@ expect:
 	}
 	for _, algorithm := range []string{"explicit", "im-slocal", "model-based-corrector"} {
 		first := ""
-		for _, every := range []float64{0.39, 0.035, 0.25} {
+		for _, every := range []string{"0.39", "0.035", "0.25"} {
 			c := newCheckpointed(t, every, "--algorithm", algorithm, "--param", "order=1", "--stop-time", "0.4",
 				"--scenario", path, system(t, "quarter-car-a"))
 			if algorithm == "im-slocal" { // FMUs with a solver of fixed steps leave an error that no step size removes
@@ -386,7 +348,7 @@ expect:
 					first = left
 				}
 				if left != first {
-					t.Errorf("%s, every %g s, %s: other rows or verdicts", algorithm, every, args[1])
+					t.Errorf("%s, every %s s, %s: other rows or verdicts", algorithm, every, args[1])
 				}
 			}
 		}
@@ -394,7 +356,7 @@ expect:
 			t.Errorf("the scenario did not play: %.2000s", first)
 		}
 	}
-	c := newCheckpointed(t, 0.2, "--stop-time", "0.4", "--scenario", path, system(t, "quarter-car-a"))
+	c := newCheckpointed(t, "0.2", "--stop-time", "0.4", "--scenario", path, system(t, "quarter-car-a"))
 	_, _ = macrostepIn(t, c.dir, c.args...)
 	for name, why := range map[string]string{"pedal.csv": "table 1 of the scenario", "fault.yaml": "the scenario"} {
 		old := read(t, filepath.Join(dir, name))
@@ -408,8 +370,7 @@ expect:
 
 // The page of a resumed run shows all of the run if its results hold all rows, else a note.
 func TestResumeReport(t *testing.T) {
-	c := newCheckpointed(t, 0.123, "--stop-time", "0.3", "--report", "car.html", system(t, "quarter-car-a"))
-	c.whole(t)
+	c := completed(t, "0.123", "--stop-time", "0.3", "--report", "car.html", system(t, "quarter-car-a"))
 	drawn := func(name string) []string {
 		return regexp.MustCompile(`class="line l\d" d="[^"]*"`).FindAllString(string(read(t, c.path(name))), -1)
 	}
@@ -437,20 +398,10 @@ func TestResumeToLaterStop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			args = append(args, "--scenario", scenario, system(t, "quarter-car-a"))
-			whole := newCheckpointed(t, 0.06, append(args, "--stop-time", "0.3")...)
-			whole.whole(t)
-			c := newCheckpointed(t, 0.06, append(args, "--stop-time", "0.13")...)
-			c.whole(t)
+			whole := completed(t, "0.06", append(args, "--stop-time", "0.3")...)
+			c := completed(t, "0.06", append(args, "--stop-time", "0.13")...)
 			c.resume(t, "--stop-time", "0.3")
 			c.equal(t, whole, name)
 		})
 	}
-	c := newCheckpointed(t, 0.06, "--stop-time", "0.13", "--quirk", "wheel=stopTime", "--output", "results.mat",
-		"--manifest", "results.json", system(t, "quarter-car-a"))
-	c.whole(t)
-	code, out := macrostep(t, "run", "--resume", c.path("run.checkpoint"), "--stop-time", "0.3", "--quiet=false")
-	if code != 1 || !strings.Contains(out, "was told the stop time 0.13 s when the run began (quirk stopTime)") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
-	call(t, "run", "--resume", c.path("run.checkpoint"), "--stop-time", "0.1").is(t, 2, "give a later --stop-time")
 }

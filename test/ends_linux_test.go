@@ -44,8 +44,7 @@ func TestInterrupt(t *testing.T) {
 func TestInterruptWhileHanging(t *testing.T) {
 	t.Parallel()
 	for isolate, says := range map[string]string{"always": "waiting for bad (misbehave.fmu) in fmi2DoStep", "never": "--step-timeout"} {
-		cmd, _ := systemCommand(t, badPair(t, "misbehave"), "fault=EndlessSleep during=DoStep at=0.35", "--isolate", isolate)
-		run := started(t, cmd)
+		run := started(t, systemCommand(t, badPair(t, "misbehave"), "fault=EndlessSleep during=DoStep at=0.35", "--isolate", isolate))
 		run.out.until(t, "EndlessSleep on purpose")
 		run.signal(t, syscall.SIGINT)
 		run.out.until(t, says)
@@ -77,10 +76,7 @@ func TestHangUp(t *testing.T) {
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
 	for _, first := range []string{"trap '' HUP; ", ""} {
-		cmd := exec.Command("sh", "-c", first+`exec "$@"`, "sh", program, "run", system(t, "quarter-car-a"),
-			"--stop-time", "1e9", "--output-interval", "1")
-		cmd.Dir = t.TempDir()
-		p := started(t, cmd)
+		p := scripted(t, first+`exec "$@"`, "run", system(t, "quarter-car-a"), "--stop-time", "1e9", "--output-interval", "1")
 		written(t, p.path("results.csv"), 0)
 		p.signal(t, syscall.SIGHUP)
 		if first != "" { // it goes on and writes more
@@ -109,28 +105,6 @@ func TestStepTimeoutOfStoppedRun(t *testing.T) {
 	}
 }
 
-// A killed master leaves readable results, an incomplete manifest and no worker; the next run removes what it
-// unpacked.
-func TestKilledMaster(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	p := start(t, "run", system(t, "quarter-car-a"), "--isolate", "always", "--stop-time", "1e9", "--output-interval", "1", "--quiet")
-	written(t, p.path("results.csv"), 1000)
-	workers := offspring(t, p.Process.Pid)
-	p.signal(t, os.Kill)
-	p.end()
-	for _, pid := range workers {
-		until(t, "worker "+pid+" ends", func() bool { return !alive(pid) })
-	}
-	if m := p.manifest(t); len(workers) != 2 || m.Status != "incomplete" || !bytes.HasSuffix(read(t, p.path("results.csv")), []byte("\n")) {
-		t.Errorf("workers %v, status %q, or the results do not end with a whole line", workers, m.Status)
-	}
-	if len(listed(t, os.TempDir())) == 0 {
-		t.Fatal("a killed run leaves no folder: the test sees nothing")
-	}
-	complete(t, system(t, "quarter-car-a"), "--stop-time", "0.01")
-	emptied(t, os.TempDir())
-}
-
 // An update that removes or replaces the program does not disturb a run, even if a worker is restarted afterwards.
 func testProgramReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -152,7 +126,7 @@ func testProgramReplacedMeanwhile(t *testing.T) {
 		if err := replace(own); err != nil {
 			t.Fatal(err)
 		}
-		if err := exec.Command("kill", "-9", offspring(t, p.Process.Pid)[0]).Run(); err != nil {
+		if err := syscall.Kill(offspring(t, p.Process.Pid)[0], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		if code := p.end(); code != 0 || !strings.Contains(p.out.String(), "continues in a new process") {
@@ -223,21 +197,16 @@ func TestResultsToTerminal(t *testing.T) {
 func testLimitedAddressSpace(t *testing.T) {
 	t.Parallel()
 	// Which thread finds no room is a matter of chance, hence several tries.
-	limited := func(kib int, good func(err error, out string) bool) {
-		var out []byte
-		var err error
+	limited := func(kib int, code int, says string) {
+		var p *process
 		for range 6 {
-			out, err = exec.Command("sh", "-c",
-				fmt.Sprintf("ulimit -v %d && exec '%s' run '%s' --quiet --output '%s'", kib, program,
-					system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
-			if good(err, string(out)) || raced { // the race detector wants more
+			p = scripted(t, fmt.Sprintf(`ulimit -v %d && exec "$@"`, kib), "run", system(t, "quarter-car-a"), "--quiet")
+			if p.end() == code && strings.Contains(p.out.String(), says) || raced { // the race detector wants more
 				return
 			}
 		}
-		t.Errorf("with %d KiB of address space: %v\n%.2000s", kib, err, out)
+		t.Errorf("with %d KiB of address space: %v\n%.2000s", kib, p.ProcessState, p.out.String())
 	}
-	limited(3_000_000, func(err error, _ string) bool { return err == nil })
-	limited(1_900_000, func(err error, out string) bool {
-		return err != nil && strings.Contains(out, "the address space is limited to 1855 MiB (ulimit -v)")
-	})
+	limited(3_000_000, 0, "")
+	limited(1_900_000, 2, "the address space is limited to 1855 MiB (ulimit -v)")
 }

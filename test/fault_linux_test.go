@@ -2,8 +2,6 @@ package test
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,22 +34,16 @@ const (
 
 // fault is a fault of our FMU that affects its process: the engine, or the worker of an isolated FMU.
 type fault struct {
-	name           string
-	item           string // of the parameter fault
-	engine, worker fate
-	cause          string // of the end, as it is reported
-	forks          string // how the child ends, as the FMU logs it
+	name  string
+	item  string  // of the parameter fault
+	fates [2]fate // of the engine, of a worker
+	cause string  // of the end, as it is reported
 }
 
 // modes are the two values of --isolate.
 var modes = []string{"never", "always"}
 
-func (f *fault) fate(mode string) fate {
-	if mode == "never" {
-		return f.engine
-	}
-	return f.worker
-}
+func (f *fault) fate(mode string) fate { return f.fates[slices.Index(modes, mode)] }
 
 // handled are the kills whose signals Go ignores: they end a process in C only.
 var handled = []string{"RaiseXCPU", "RaisePipe", "Alarm", "ProfileTimer", "VirtualTimer"}
@@ -86,54 +78,48 @@ const (
 	removeManifest  = "RemoveManifest"
 )
 
+// harms are the fates of an engine and of a worker whose FMU harms its process, where they are not to go on as before.
+var harms = map[string][2]fate{
+	"FreedName": {dies, dies}, "DropSignalStack": {may, may}, "StopAndReturn": {may, may}, "JumpOutOfLogger": {may, may},
+	"LimitAddressSpace": {may, may}, "LimitProcesses": {may, may}, "ProtectHeap": {may, may}, "Seccomp": {may, may},
+	"CloseFiles": {may, may}, "KillParent": {may, may}, "LimitFileSize": {may, passes},
+	"RemoveFile": {fails, fails}, "ScribbleFiles": {fails, passes}, "TruncateFiles": {fails, passes},
+}
+
+// forked is how the child of an FMU ends, as the FMU logs it, by fault.
+var forked = map[string]string{
+	"ForkReturn": "the child ended by 0 with 127", "ForkExec": "the child ended by 0 with 1",
+	"ForkCrash": "the child ended by 11 with 0", "ForkDaemon": "the child ended by 0 with 0",
+}
+
 // faults lists all faults.
 func faults() []fault {
 	var all []fault
 	for _, k := range fmus.Kills() {
 		f := fault{name: k.Fault, item: k.Fault, cause: killCause(k)}
 		switch {
+		case k.Fault == "PthreadExit": // what the C library makes of it on the main thread
+			f.fates = [2]fate{may, may}
 		case slices.Contains(handled, k.Fault), k.Ending == fmus.Signalled && signal.Ignored(k.Signal): // as nohup starts these tests
-			f.engine, f.worker = passes, passes
+			f.fates = [2]fate{passes, passes}
 		case k.Ending == fmus.Hangs, k.Ending == fmus.Leaves: // the thread's end is seen, or it is late
-			f.engine, f.worker = hangs, hangs
+			f.fates = [2]fate{hangs, hangs}
 		case k.Ending == fmus.Exhausts: // the engine is ended when it is seen to have more, the FMU of a worker is refused more
-			f.engine, f.worker = may, errs
-		}
-		if k.Fault == "PthreadExit" { // what the C library makes of it on the main thread
-			f.engine, f.worker = may, may
+			f.fates = [2]fate{may, errs}
 		}
 		all = append(all, f)
 	}
 	all = append(all,
 		fault{name: killFromOutside, item: "EndlessSleep", cause: "killed by signal " + signalCauses[syscall.SIGKILL]},
-		fault{name: removeManifest, item: "RemoveFile", engine: passes, worker: passes},
-		fault{name: "Pending", item: "Pending", engine: hangs, worker: hangs, cause: "the step was still pending after 2s"})
+		fault{name: removeManifest, item: "RemoveFile", fates: [2]fate{passes, passes}},
+		fault{name: "Pending", item: "Pending", fates: [2]fate{hangs, hangs}, cause: "the step was still pending after 2s"})
 	for _, name := range fmus.Harms() {
 		if name == "TraceMe" { // the supervisor would have to let go of the traced thread
 			continue
 		}
-		f := fault{name: name, item: name, engine: passes, worker: passes}
-		switch name {
-		case "FreedName":
-			f.engine, f.worker, f.cause = dies, dies, "killed by signal "+signalCauses[syscall.SIGSEGV]
-		case "DropSignalStack", "StopAndReturn", "JumpOutOfLogger", "LimitAddressSpace", "LimitProcesses", "ProtectHeap", "Seccomp", "CloseFiles":
-			f.engine, f.worker = may, may
-		case "LimitFileSize":
-			f.engine = may
-		case "KillParent":
-			f.engine, f.worker = may, may
-		case "RemoveFile":
-			f.engine, f.worker = fails, fails
-		case "ScribbleFiles", "TruncateFiles":
-			f.engine = fails
-		case "ForkReturn":
-			f.forks = "the child ended by 0 with 127"
-		case "ForkExec":
-			f.forks = "the child ended by 0 with 1"
-		case "ForkCrash":
-			f.forks = "the child ended by 11 with 0"
-		case "ForkDaemon":
-			f.forks = "the child ended by 0 with 0"
+		f := fault{name: name, item: name, fates: [2]fate{passes, passes}, cause: "killed by signal " + signalCauses[syscall.SIGSEGV]}
+		if fates, ok := harms[name]; ok {
+			f.fates = fates
 		}
 		all = append(all, f)
 	}
@@ -216,17 +202,19 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 	case f.name == "MemoryHog":
 		args = append(args, "--memory-limit", "400")
 	}
-	cmd, dir := systemCommand(t, system, set, args...)
-	if value := map[string]string{"RemoveFile": "victim=" + filepath.Join(dir, "results.csv"),
-		removeManifest: "victim=" + filepath.Join(dir, "results.json"), "Pending": "polls=-1"}[f.name]; value != "" {
+	cmd := systemCommand(t, system, set, args...)
+	if value := map[string]string{"RemoveFile": "victim=" + filepath.Join(cmd.Dir, "results.csv"),
+		removeManifest: "victim=" + filepath.Join(cmd.Dir, "results.json"), "Pending": "polls=-1"}[f.name]; value != "" {
 		cmd.Args = slices.Insert(cmd.Args, 2, "--set", "bad."+value)
 	}
-	a := f.run(t, cmd, dir)
-	if a.Status != "" && fate != may && fate != fails { // a process that ends for want of something may leave what Go prints
-		calls := examine(t, dir, cmd, a.output)
-		switch good := calls.calls["good"]; {
+	run := f.run(t, cmd)
+	a := observe(t, run)
+	status := a.manifest.Status                       // "" = there is none
+	if status != "" && fate != may && fate != fails { // a process that ends for want of something may leave what Go prints
+		a = examine(t, run)
+		switch good := a.calls["good"]; {
 		case fate == passes || p.end < 0 || p.after:
-		case (mode == "always" || f.name == "Pending") && !calls.clean("good"):
+		case (mode == "always" || f.name == "Pending") && !a.clean("good"):
 			t.Errorf("good ends with %v", good)
 		case mode == "never" && f.name != "Pending" && len(good) > 0 && strings.HasPrefix(good[len(good)-1], "FreeInstance"):
 			t.Error("good is called after the end of the engine")
@@ -248,23 +236,23 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 	killedParent := f.name == "KillParent" && mode == "never" // the supervisor itself: it cannot complete anything
 	switch {
 	case fate == fails:
-		if a.code != 1 || a.Status != "failed" || f.name == "RemoveFile" &&
-			(!strings.Contains(a.Reason, "removed or renamed") || a.lines != nil) {
-			t.Errorf("exit code %d, status %s", a.code, a.Status)
+		if a.code != 1 || status != "failed" || f.name == "RemoveFile" &&
+			(!strings.Contains(a.manifest.Reason, "removed or renamed") || a.lines != nil) {
+			t.Errorf("exit code %d, status %s", a.code, status)
 		}
 	case fate == passes && a.code != 0:
 		t.Errorf("exit code %d", a.code)
 	case killedParent: // whose engine has a moment to end
-		if a.code != -1 || a.Status != "incomplete" && a.Status != "complete" {
-			t.Errorf("exit code %d, status %s", a.code, a.Status)
+		if a.code != -1 || status != "incomplete" && status != "complete" {
+			t.Errorf("exit code %d, status %s", a.code, status)
 		}
 	case a.code == 0:
-		if a.Status != "complete" || fate != passes && fate != may {
-			t.Errorf("exit code 0, status %s", a.Status)
+		if status != "complete" || fate != passes && fate != may {
+			t.Errorf("exit code 0, status %s", status)
 		}
 	case a.code == 2 && p.silent && fate == may: // before anything was run
-	case a.code != 1 || a.Status != "failed" && !(a.Status == "" && p.end < 0):
-		t.Errorf("exit code %d, status %s", a.code, a.Status)
+	case a.code != 1 || status != "failed" && !(status == "" && p.end < 0):
+		t.Errorf("exit code %d, status %s", a.code, status)
 	}
 	if fate != fails {
 		if n := len(a.lines) - 1; n > last || max(n, 0) < first || n > 0 && !slices.Equal(a.lines, good[:n+1]) {
@@ -274,18 +262,18 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 	if a.code != 0 || p.after {
 		f.named(t, p, mode, file, a)
 	}
-	if f.forks != "" && !p.silent && p.name != "LogCallback" && !strings.Contains(a.output, f.forks) {
-		t.Errorf("%q is not logged", f.forks)
+	if !p.silent && p.name != "LogCallback" && !strings.Contains(a.output, forked[f.name]) {
+		t.Errorf("%q is not logged", forked[f.name])
 	}
 	if t.Failed() {
-		t.Logf("reason %q\nwarnings %q\n%s", a.Reason, a.Warnings, a.output)
+		t.Logf("reason %q\nwarnings %q\n%s", a.manifest.Reason, a.manifest.Warnings, a.output)
 	}
 }
 
 // system returns a system with a faulty FMU, the file name of that FMU, and its settings.
 func (f *fault) system(t *testing.T, p *place) (system, file, set string) {
 	start := map[string]string{"fault": f.item, "during": p.name, "megabytes": "1024"}
-	if f.engine != dies { // it happens once
+	if f.fates[0] != dies { // it happens once
 		start["times"] = "1"
 	}
 	if !p.started {
@@ -307,67 +295,33 @@ func (f *fault) system(t *testing.T, p *place) (system, file, set string) {
 	return system, as + ".fmu", ""
 }
 
-// ruin is the output of a run and the files that it leaves.
-type ruin struct {
-	code           int
-	output         string
-	lines          []string // of the results; nil = no file
-	Status, Reason string   // of the manifest; "" = there is none
-	Warnings       []string
-}
-
 // run makes a run, and checks for files and processes left behind.
-func (f *fault) run(t *testing.T, cmd *exec.Cmd, dir string) *ruin {
+func (f *fault) run(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
-	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
 	p := started(t, cmd)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() {
+	stop := time.AfterFunc(3*time.Minute, func() {
 		t.Errorf("the run does not end\n%s", p.out.String())
-		endAll(dir)
+		endAll(cmd.Dir)
 	})
+	defer stop.Stop()
 	if f.name == killFromOutside {
 		p.out.until(t, "EndlessSleep on purpose")
-		victim := offspring(t, cmd.Process.Pid)
-		for _, pid := range victim {
-			if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); strings.HasSuffix(string(line), "\x00bad\x00") {
-				victim = []string{pid}
-			}
+		victims := offspring(t, cmd.Process.Pid)
+		if n := slices.IndexFunc(victims, func(pid int) bool { return commandHas(pid, "\x00bad\x00") }); n >= 0 {
+			victims = victims[n:]
+		} else if len(victims) == 0 {
+			victims = children(t, cmd.Process.Pid, "\x00engine\x00")
 		}
-		if len(victim) == 0 {
-			victim = children(t, cmd.Process.Pid, "\x00engine\x00")
-		}
-		n, err := strconv.Atoi(victim[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = syscall.Kill(n, syscall.SIGKILL) // what comes of it shows
+		_ = syscall.Kill(victims[0], syscall.SIGKILL) // what comes of it shows
 	}
-	a := &ruin{code: p.end()}
-	stop()
-	a.output = p.out.String()
-	until(t, "all processes of the run end", func() bool { return len(processesOf(dir)) == 0 })
-	for _, name := range listed(t, dir) {
+	p.end()
+	until(t, "all processes of the run end", func() bool { return len(processesOf(cmd.Dir)) == 0 })
+	for _, name := range listed(t, cmd.Dir) {
 		if !slices.Contains([]string{"cache", "calls.txt", "results.csv", "results.json", "tmp"}, name) {
 			t.Errorf("left: %s", name)
 		}
 	}
-	if left, err := os.ReadDir(filepath.Join(dir, "tmp")); (err != nil || len(left) > 0) && a.code >= 0 {
-		t.Errorf("left in the temporary folder: %v, %v", left, err)
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, "results.csv")); err == nil {
-		a.lines = slices.Collect(strings.Lines(string(text)))
-		if len(text) > 0 && text[len(text)-1] != '\n' {
-			t.Errorf("the results do not end with a whole line")
-		}
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, "results.json")); err == nil {
-		if err := json.Unmarshal(text, a); err != nil {
-			t.Errorf("the manifest: %v\n%s", err, text)
-		}
-	}
-	return a
+	return p
 }
 
 // endAll ends the processes of a folder.
@@ -400,10 +354,8 @@ func healthy(t *testing.T, args []string) []string {
 	t.Helper()
 	made, _ := healthies.LoadOrStore(strings.Join(args, " "), sync.OnceValue(func() []string {
 		a := runSystem(t, badPair(t, "misbehave"), "", args...)
-		if a.code != 0 {
-			t.Fatalf("without a fault: exit code %d\n%s", a.code, a.output)
-		}
-		return slices.Collect(strings.Lines(string(read(t, a.results))))
+		a.is(t, 0)
+		return a.lines
 	}))
 	return made.(func() []string)()
 }
@@ -420,40 +372,37 @@ func rowsUpTo(lines []string, end float64) (n int) {
 }
 
 // named checks that the manifest and the message name component, FMU, function, time and cause.
-func (f *fault) named(t *testing.T, p *place, mode, file string, a *ruin) {
+func (f *fault) named(t *testing.T, p *place, mode, file string, a *aftermath) {
 	t.Helper()
-	function, at, cause := cmp.Or(p.function, "fmi2"+p.name), "", f.cause
+	where, cause := cmp.Or(p.function, "fmi2"+p.name), f.cause
 	if p.name == "Load" && mode == "always" { // loading may take longer
 		cause = strings.Replace(cause, "within 2s", "within 10s", 1)
 	}
+	at := ""
 	if p.time >= 0 {
 		at = fmt.Sprintf(" at t = %g s", p.time)
 	}
-	var want []string
-	said := a.Reason
+	said := a.manifest.Reason
 	if p.after {
-		said = strings.Join(a.Warnings, "\n")
+		said = a.warnings()
 	}
-	switch f.fate(mode) {
-	case dies, hangs:
-		switch {
-		case p.silent && strings.HasSuffix(cause, "code 0"): // the end is the usual one
-		case p.silent && p.after && mode == "never":
-			want = append(want, file+" in "+function+": "+cause)
-		case f.name == "Pending" && mode == "never": // a pending step is no call
-			want = append(want, "bad ("+file+")", "bad: fmi2DoStep of "+file+at+": "+cause)
-		case mode == "never":
-			want = append(want, "bad ("+file+") in "+function+at+": "+cause)
-		default:
-			want = append(want, "bad", "the process of "+file+" ended in "+function+at+": "+cause)
-		}
-	case errs:
-		if !p.silent && p.name != "FreeInstance" { // which returns nothing
-			want = append(want, "bad ("+file+")", "memory is refused")
-		}
+	var want []string
+	fate := f.fate(mode)
+	switch {
+	case fate == errs && !p.silent && p.name != "FreeInstance": // which returns nothing
+		want = []string{"bad (" + file + ")", "memory is refused"}
+	case fate != dies && fate != hangs, p.silent && strings.HasSuffix(cause, "code 0"): // the end is the usual one
+	case p.silent && p.after && mode == "never":
+		want = []string{file + " in " + where + ": " + cause}
+	case f.name == "Pending" && mode == "never": // a pending step is no call
+		want = []string{"bad (" + file + ")", "bad: fmi2DoStep of " + file + at + ": " + cause}
+	case mode == "never":
+		want = []string{"bad (" + file + ") in " + where + at + ": " + cause}
+	default:
+		want = []string{"bad", "the process of " + file + " ended in " + where + at + ": " + cause}
 	}
 	for _, part := range want {
-		if a.Status != "" && !strings.Contains(said, part) || !strings.Contains(a.output, part) {
+		if a.manifest.Status != "" && !strings.Contains(said, part) || !strings.Contains(a.output, part) {
 			t.Errorf("%q is not said", part)
 		}
 	}

@@ -42,18 +42,6 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean b) { 
 `
 )
 
-// systemOf writes a system of uncoupled components, by name and FMU.
-func systemOf(t testing.TB, dir string, components map[string]string) string {
-	t.Helper()
-	elements := ""
-	for name, fmu := range components {
-		elements += member{name: name, fmu: fmu}.component("")
-	}
-	path := filepath.Join(dir, "SystemStructure.ssd")
-	write(t, path, document("1", elements, ""))
-	return path
-}
-
 // platformFolder is the folder of libraries in an FMU for this machine.
 var platformFolder = map[string]string{"amd64": "binaries/linux64/", "arm64": "binaries/aarch64-linux/"}[runtime.GOARCH]
 
@@ -115,31 +103,25 @@ func TestClashingLibraries(t *testing.T) {
 }
 
 // offspring lists the workers of a program.
-func offspring(t testing.TB, pid int) []string {
+func offspring(t testing.TB, pid int) (workers []int) {
 	t.Helper()
-	var out []string
 	for _, engine := range children(t, pid, "\x00engine\x00") {
-		n, err := strconv.Atoi(engine)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, children(t, n, "\x00worker\x00")...)
+		workers = append(workers, children(t, engine, "\x00worker\x00")...)
 	}
-	return out
+	return workers
 }
 
 // children lists the processes that a process has started with an argument.
-func children(t testing.TB, pid int, argument string) []string {
+func children(t testing.TB, pid int, argument string) (out []int) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []string
-	for _, p := range paths {
-		text, _ := os.ReadFile(p) // a thread may have gone
-		for _, child := range strings.Fields(string(text)) {
-			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); bytes.Contains(line, []byte(argument)) {
+	for _, path := range paths {
+		text, _ := os.ReadFile(path) // a thread may have gone
+		for word := range strings.FieldsSeq(string(text)) {
+			if child, err := strconv.Atoi(word); err == nil && commandHas(child, argument) {
 				out = append(out, child)
 			}
 		}
@@ -147,43 +129,44 @@ func children(t testing.TB, pid int, argument string) []string {
 	return out
 }
 
-// alive reports whether a process runs: a zombie does not.
-func alive(pid string) bool {
-	text, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return false
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	return !strings.HasPrefix(rest, "Z")
+// commandHas reports whether the command line of a process holds an argument.
+func commandHas(pid int, argument string) bool {
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have gone
+	return bytes.Contains(line, []byte(argument))
 }
 
 // An FMU that crashes in the engine is isolated the next time, until the file that the messages name is deleted.
 func TestCrashIsRemembered(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []string{"Segfault", "SegfaultThread"} {
 		cache := t.TempDir()
-		t.Setenv("XDG_CACHE_HOME", cache)
-		if a := runPair(t, "misbehave", "fault="+fault+" at=0.35"); a.code != 1 || len(a.isolated()) != 0 ||
+		run := func(set string, args ...string) *aftermath {
+			cmd := systemCommand(t, badPair(t, "misbehave"), set, args...)
+			cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+cache)
+			return examine(t, started(t, cmd))
+		}
+		if a := run("fault=" + fault + " at=0.35"); a.code != 1 || len(a.isolated()) != 0 ||
 			!strings.Contains(a.output, "killed by signal SIGSEGV") || !strings.Contains(a.output, "unless you delete "+cache) {
 			t.Errorf("%s, first run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
 		}
-		if a := runPair(t, "misbehave", ""); a.code != 0 || len(a.isolated()) != 1 ||
+		if a := run(""); a.code != 0 || len(a.isolated()) != 1 ||
 			!strings.Contains(a.isolated()["bad"], "ended a process before: killed by signal SIGSEGV") {
 			t.Errorf("%s, second run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
 		}
-		if a := runPair(t, "misbehave", "", "--isolate", "never"); len(a.isolated()) != 0 {
+		if a := run("", "--isolate", "never"); len(a.isolated()) != 0 {
 			t.Errorf("with --isolate never: isolated %v", a.isolated())
 		}
 		files, err := filepath.Glob(filepath.Join(cache, "macrostep", "crashed", "*.json"))
 		if err != nil || len(files) != 1 {
 			t.Fatal(files, err)
 		}
-		if o := call(t, "run", badPair(t, "misbehave")); !strings.Contains(o.output, "isolated  bad: ") || !strings.Contains(o.output, "delete "+files[0]) {
+		if o := run(""); !strings.Contains(o.output, "isolated  bad: ") || !strings.Contains(o.output, "delete "+files[0]) {
 			t.Errorf("%s, the run says\n%s", fault, o.output)
 		}
 		if err := os.Remove(files[0]); err != nil {
 			t.Fatal(err)
 		}
-		if a := runPair(t, "misbehave", ""); a.code != 0 || len(a.isolated()) != 0 {
+		if a := run(""); a.code != 0 || len(a.isolated()) != 0 {
 			t.Errorf("%s, forgotten: exit code %d, isolated %v", fault, a.code, a.isolated())
 		}
 	}
@@ -192,7 +175,7 @@ func TestCrashIsRemembered(t *testing.T) {
 // The page of a run that ends because an FMU crashes shows the results so far, with the FMU in the process of the run
 // and in one of its own.
 func TestReportOfCrash(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
+	t.Parallel()
 	for _, isolate := range []string{"never", "always"} {
 		o := runPair(t, "misbehave", "fault=Segfault at=0.35", "--isolate", isolate, "--report", "crash.html")
 		page := string(read(t, filepath.Join(o.dir, "crash.html")))
@@ -206,7 +189,7 @@ func TestReportOfCrash(t *testing.T) {
 
 // The log of calls of an engine that dies holds every call, and ends with the one under way.
 func TestCallsOfCrash(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
+	t.Parallel()
 	calls := func(at string) (out []string) {
 		a := runPair(t, "misbehave", "fault=Segfault at="+at, "--isolate", "never", "--step-size", "1e-4", "--workers", "1")
 		for line := range strings.Lines(string(read(t, filepath.Join(a.dir, "calls.txt")))) {

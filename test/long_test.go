@@ -21,11 +21,8 @@ func TestInitialisationWithoutSolution(t *testing.T) { testInitialisationWithout
 func TestLimits(t *testing.T)                    { testLimits(t) }
 func TestMeyerChain(t *testing.T)                { testMeyerChain(t) }
 func TestMeyerContactOscillator(t *testing.T)    { testMeyerContactOscillator(t) }
-func TestPendingIsTold(t *testing.T)             { testPendingIsTold(t) }
-func TestProcessIsPutBack(t *testing.T)          { testProcessIsPutBack(t) }
 func TestRateOfTheAnnotation(t *testing.T)       { testRateOfTheAnnotation(t) }
 func TestRecommendations(t *testing.T)           { testRecommendations(t) }
-func TestResumeRepeatedly(t *testing.T)          { testResumeRepeatedly(t) }
 func TestResumeScenario(t *testing.T)            { testResumeScenario(t) }
 func TestRodriguezCrane(t *testing.T)            { testRodriguezCrane(t) }
 func TestRodriguezCraneCorrection(t *testing.T)  { testRodriguezCraneCorrection(t) }

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
-	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/test/cc"
 )
 
@@ -121,7 +121,7 @@ type outcome struct {
 	code     int
 	output   string // stdout and stderr
 	results  string // path of the results
-	manifest manifest
+	manifest record.Manifest
 	columns  map[string][]float64
 	rows     int
 }
@@ -135,63 +135,6 @@ func (o *outcome) isolated() map[string]string {
 		}
 	}
 	return out
-}
-
-// manifest is the part of the manifest that tests look at.
-type manifest struct {
-	Status     string
-	Reason     string
-	Outcome    master.Outcome
-	Algorithm  string
-	Realtime   *master.Timing
-	EndTime    float64 `json:"end_time"`
-	Parameters map[string]any
-	Sources    map[string]string
-	FMUs       []struct{ Component, Isolated string }
-	StepSize   struct {
-		Value  float64
-		Source string
-	} `json:"step_size"`
-	Steps struct {
-		Accepted, Rejected int
-		Mean               float64
-	}
-	FMUSteps    map[string]int `json:"fmu_steps"`
-	FMUSaves    map[string]int `json:"fmu_saves"`
-	FMURestores map[string]int `json:"fmu_restores"`
-	Loops       []struct {
-		Initialization bool
-		Variables      []string
-		Assumed        bool
-		Treatment      string
-	}
-	Delivery []struct {
-		Input, How string
-		Order      int
-	}
-	Warnings []string
-	Notes    []string
-	Models   map[string]master.ModelUse
-	Bonds    map[string]struct {
-		ResidualEnergy       float64 `json:"residual_energy"`
-		MeanAbsResidualPower float64 `json:"mean_abs_residual_power"`
-		MeanPower            float64 `json:"mean_power"`
-		PeakResidualPower    float64 `json:"peak_residual_power"`
-		HeldResidualEnergy   float64 `json:"held_residual_energy"`
-		Mu                   *float64
-		Correction           string
-		CorrectedEnergy      *float64 `json:"corrected_energy"`
-		AddedEnergy          *float64 `json:"added_energy"`
-	} `json:"bonds"`
-	Orders     map[string]int `json:"orders"`
-	Iterations int            `json:"iterations"`
-	Jacobians  int            `json:"jacobian_evaluations"`
-	Monitored  []string       `json:"monitored"`
-	Slopes     map[string]struct {
-		Difference, Step float64
-		Known            bool
-		Untested         string
-	} `json:"slopes"`
 }
 
 // macrostep calls the program in a folder of its own.
@@ -402,7 +345,7 @@ func started(t testing.TB, cmd *exec.Cmd) *process {
 func (p *process) path(name string) string { return filepath.Join(p.Dir, name) }
 
 // manifest reads results.json.
-func (p *process) manifest(t testing.TB) (m manifest) {
+func (p *process) manifest(t testing.TB) (m record.Manifest) {
 	t.Helper()
 	if err := json.Unmarshal(read(t, p.path("results.json")), &m); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmus"
-	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/long"
 )
 
@@ -29,18 +27,6 @@ func threeTimes(rng *rand.Rand) [3]float64 {
 		at[k] = float64(150+100*k+rng.IntN(100)) * 0.002
 	}
 	return at
-}
-
-// restarts are those in the manifest of a run.
-func (a *aftermath) restarts(t testing.TB) map[string][]master.Restart {
-	t.Helper()
-	var m struct {
-		Restarts map[string][]master.Restart `json:"restarts"`
-	}
-	if err := json.Unmarshal(read(t, filepath.Join(a.dir, "results.json")), &m); err != nil {
-		t.Fatal(err)
-	}
-	return m.Restarts
 }
 
 // With every preset a run in which an FMU ends its process at three steps gives the bytes of the undisturbed run.
@@ -62,11 +48,11 @@ func TestRestart(t *testing.T) {
 		}
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
-			whole := runApart(t, badPair(t, "misbehave"), "", args...)
+			whole := runSystem(t, badPair(t, "misbehave"), "", args...)
 			for n, at := range [][3]float64{first, second} {
 				kill := kills[(2*k+n)%len(kills)]
 				set := crashing(kill.Fault, []string{"DoStep", "GetReal"}[n], filepath.Join(t.TempDir(), fmt.Sprint("marker", n)), at)
-				run := runApart
+				run := runSystem
 				if n == 0 {
 					run = runUntraced
 				}
@@ -85,8 +71,8 @@ func restarted(t *testing.T, whole, broken *aftermath, kill fmus.Kill) {
 	if !bytes.Equal(read(t, whole.results), read(t, broken.results)) {
 		t.Error("the results differ")
 	}
-	got := broken.restarts(t)
-	if len(whole.restarts(t)) != 0 || len(got) != 1 || len(got["bad"]) != 3 {
+	got := broken.manifest.Restarts
+	if len(whole.manifest.Restarts) != 0 || len(got) != 1 || len(got["bad"]) != 3 {
 		t.Errorf("restarts %v", got)
 	}
 	warnings := broken.warnings()
@@ -126,7 +112,7 @@ func testRestartAnywhere(t *testing.T) {
 			t.Parallel()
 			set := crashing("Segfault", test.place, filepath.Join(t.TempDir(), "marker"), [3]float64{0.3, 0.501, 0.8})
 			args := append([]string{"--step-size", "0.01", "--on-crash", "restart"}, test.args...)
-			restarted(t, runApart(t, badPair(t, "misbehave"), "", args...), runApart(t, badPair(t, "misbehave"), set, args...), segfault)
+			restarted(t, runSystem(t, badPair(t, "misbehave"), "", args...), runSystem(t, badPair(t, "misbehave"), set, args...), segfault)
 		})
 	}
 }
@@ -136,9 +122,9 @@ func testRestartLimit(t *testing.T) {
 	t.Parallel()
 	marker := filepath.Join(t.TempDir(), "marker")
 	set := crashing("Abort", "DoStep", marker, [3]float64{0.4, 0.5, 0.6})
-	a := runApart(t, badPair(t, "misbehave"), set, "--step-size", "0.01", "--on-crash", "restart:2")
-	if a.code != 1 || a.manifest.Status != "failed" || len(a.restarts(t)["bad"]) != 2 {
-		t.Errorf("exit code %d, %s, restarts %v", a.code, a.manifest.Status, a.restarts(t))
+	a := runSystem(t, badPair(t, "misbehave"), set, "--step-size", "0.01", "--on-crash", "restart:2")
+	if a.code != 1 || a.manifest.Status != "failed" || len(a.manifest.Restarts["bad"]) != 2 {
+		t.Errorf("exit code %d, %s, restarts %v", a.code, a.manifest.Status, a.manifest.Restarts)
 	}
 	for _, part := range []string{"step from t = 0.6 s", "ended in fmi2DoStep at t = 0.6 s: killed by signal SIGABRT",
 		"its process was replaced 2 times, which is the limit"} {
@@ -150,12 +136,12 @@ func testRestartLimit(t *testing.T) {
 		t.Errorf("%d rows; good does not end as it should", a.rows)
 	}
 	// One that crashes each time it is tried.
-	a = runApart(t, badPair(t, "misbehave"), "fault=Segfault at=0.4", "--step-size", "0.01", "--on-crash", "restart:4")
-	if a.code != 1 || len(a.restarts(t)["bad"]) != 4 || !strings.Contains(a.manifest.Reason, "replaced 4 times") {
-		t.Errorf("exit code %d, restarts %v: %s", a.code, a.restarts(t), a.manifest.Reason)
+	a = runSystem(t, badPair(t, "misbehave"), "fault=Segfault at=0.4", "--step-size", "0.01", "--on-crash", "restart:4")
+	if a.code != 1 || len(a.manifest.Restarts["bad"]) != 4 || !strings.Contains(a.manifest.Reason, "replaced 4 times") {
+		t.Errorf("exit code %d, restarts %v: %s", a.code, a.manifest.Restarts, a.manifest.Reason)
 	}
-	a = runApart(t, badPair(t, "misbehave"), "fault=Segfault during=EnterInitializationMode", "--step-size", "0.01", "--on-crash", "restart")
-	if a.code != 1 || len(a.restarts(t)) != 0 || !strings.Contains(a.manifest.Reason, "ended in fmi2EnterInitializationMode") {
-		t.Errorf("exit code %d, restarts %v: %s", a.code, a.restarts(t), a.manifest.Reason)
+	a = runSystem(t, badPair(t, "misbehave"), "fault=Segfault during=EnterInitializationMode", "--step-size", "0.01", "--on-crash", "restart")
+	if a.code != 1 || len(a.manifest.Restarts) != 0 || !strings.Contains(a.manifest.Reason, "ended in fmi2EnterInitializationMode") {
+		t.Errorf("exit code %d, restarts %v: %s", a.code, a.manifest.Restarts, a.manifest.Reason)
 	}
 }

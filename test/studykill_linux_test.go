@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,7 +58,7 @@ collect: {last: final(mass1.x), top: maximum(mass2.x), force: rms(coupling.F)}
 			p = study("--resume", "killed")
 			continue
 		}
-		if engines := childrenOf(p.Process.Pid); len(engines) > 0 {
+		if engines := children(t, p.Process.Pid, ""); len(engines) > 0 {
 			_ = syscall.Kill(engines[random.IntN(len(engines))], syscall.SIGKILL) // it may have ended
 		}
 	}
@@ -73,18 +72,4 @@ collect: {last: final(mass1.x), top: maximum(mass2.x), force: rms(coupling.F)}
 		}
 	}
 	t.Logf("the longest run took %v", time.Duration(slices.Max(calm.numbers(t, "seconds"))*1e9))
-}
-
-// childrenOf lists the children of a process.
-func childrenOf(pid int) (children []int) {
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, file := range files {
-		text, _ := os.ReadFile(file)
-		for _, word := range strings.Fields(string(text)) {
-			if child, err := strconv.Atoi(word); err == nil {
-				children = append(children, child)
-			}
-		}
-	}
-	return children
 }

@@ -141,6 +141,18 @@ func ours(t testing.TB, members []member, lines string) string {
 	return dir
 }
 
+// systemOf writes a system of uncoupled components, by name and FMU.
+func systemOf(t testing.TB, dir string, components map[string]string) string {
+	t.Helper()
+	elements := ""
+	for name, fmu := range components {
+		elements += member{name: name, fmu: fmu}.component("")
+	}
+	path := filepath.Join(dir, "SystemStructure.ssd")
+	write(t, path, document("1", elements, ""))
+	return path
+}
+
 // part is an entry of an archive made for a test.
 type part struct {
 	zip.FileHeader
