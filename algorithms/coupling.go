@@ -73,6 +73,14 @@ type Rate struct {
 	Steps, Over int
 }
 
+// String returns COMPONENT=N or COMPONENT=1/N.
+func (r Rate) String() string {
+	if r.Over > 1 {
+		return fmt.Sprintf("%s=1/%d", r.Component, r.Over)
+	}
+	return fmt.Sprintf("%s=%d", r.Component, r.Steps)
+}
+
 // ParseRate reads COMPONENT=N or COMPONENT=1/N.
 func ParseRate(text string) (Rate, error) {
 	at := strings.LastIndexByte(text, '=')

@@ -135,7 +135,9 @@ func (r *Run) conclude() {
 	r.tellOddities()
 	r.judgeGrowth()
 	if r.accepted > 0 {
-		for _, text := range r.own.tell(r.sys, (r.t-r.opt.Start)/float64(r.accepted)) {
+		var warnings []string
+		res.OwnSteps, warnings = r.own.tell(r.sys, (r.t-r.opt.Start)/float64(r.accepted))
+		for _, text := range warnings {
 			r.warn(text)
 		}
 	}

@@ -91,19 +91,23 @@ func (s *ownStep) even() bool {
 	return s.changes >= firstChanges && !s.toggles && s.least >= 2 && s.most <= s.least+1+s.least/4
 }
 
-// tell returns a warning for each subsystem that computes at steps of its own. H is the mean macro step in s. Where all subsystems
-// of a loop do, their inputs do not change in between.
-func (o *ownSteps) tell(s *System, H float64) (warnings []string) {
+// tell returns the steps of the subsystems that compute at steps of their own, in s, and a warning for each. H is the mean macro step
+// in s. Where all subsystems of a loop do, their inputs do not change in between.
+func (o *ownSteps) tell(s *System, H float64) (steps map[string]float64, warnings []string) {
 	succ := func(i int) []int { return o.sources[i] }
 	for _, loop := range components(len(o.of), succ) {
 		all := cyclic(loop, succ) && !slices.ContainsFunc(loop, func(i int) bool { return !o.of[i].even() || o.of[i].moved })
 		for _, i := range loop {
 			if w := &o.of[i]; w.even() && (w.moved || all) {
+				if steps == nil {
+					steps = map[string]float64{}
+				}
+				steps[s.Infos[i].Name] = float64(w.between) / float64(w.changes-1) * H
 				warnings = append(warnings, fmt.Sprintf("%s: its outputs change only every %.3g s: it computes at steps of its own, and shorter macro "+
 					"steps make the coupling no more accurate; take whole multiples of its step, and see how large the error is (--check)",
-					s.Infos[i], float64(w.between)/float64(w.changes-1)*H))
+					s.Infos[i], steps[s.Infos[i].Name]))
 			}
 		}
 	}
-	return warnings
+	return steps, warnings
 }

@@ -47,6 +47,8 @@ type Result struct {
 	Realtime    *Timing // nil = the run was not in real time
 	// Growing describes an output that grows because the coupling or the system itself is unstable; nil = none does.
 	Growing *Growth
+	// OwnSteps holds the steps of subsystems that compute at steps of their own which are longer than the macro steps, in s; nil = none does.
+	OwnSteps map[string]float64
 	// Diverged: the run failed as an unstable coupling does (DivergedError).
 	Diverged bool
 	// Expectations counts those of the hooks (Expecter).

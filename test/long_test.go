@@ -4,10 +4,6 @@ package test
 
 import "testing"
 
-func TestAnalyzeBlackboxes(t *testing.T)             { testAnalyzeBlackboxes(t) }
-func TestAnalyzeRates(t *testing.T)                  { testAnalyzeRates(t) }
-func TestAnalyzeUnknown(t *testing.T)                { testAnalyzeUnknown(t) }
-func TestAnalyzeVarying(t *testing.T)                { testAnalyzeVarying(t) }
 func TestChainAgainstReference(t *testing.T)         { testChainAgainstReference(t) }
 func TestCorrectorBlackbox(t *testing.T)             { testCorrectorBlackbox(t) }
 func TestCorrectorNonlinear(t *testing.T)            { testCorrectorNonlinear(t) }
@@ -18,11 +14,9 @@ func TestEnergyAllocations(t *testing.T)             { testEnergyAllocations(t) 
 func TestForeignCheckpoints(t *testing.T)            { testForeignCheckpoints(t) }
 func TestInitialisationWithoutSolution(t *testing.T) { testInitialisationWithoutSolution(t) }
 
-func TestLimits(t *testing.T)                    { testLimits(t) }
 func TestMeyerChain(t *testing.T)                { testMeyerChain(t) }
 func TestMeyerContactOscillator(t *testing.T)    { testMeyerContactOscillator(t) }
 func TestRateOfTheAnnotation(t *testing.T)       { testRateOfTheAnnotation(t) }
-func TestRecommendations(t *testing.T)           { testRecommendations(t) }
 func TestResumeScenario(t *testing.T)            { testResumeScenario(t) }
 func TestRodriguezCrane(t *testing.T)            { testRodriguezCrane(t) }
 func TestRodriguezCraneCorrection(t *testing.T)  { testRodriguezCraneCorrection(t) }

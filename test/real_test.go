@@ -30,8 +30,6 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealSystems", F: testRealSystems},
 	{Name: "TestRealPair", F: testRealPair},
 	{Name: "TestRealStudies", F: testRealStudies},
-	{Name: "TestRealAnalyze", F: testRealAnalyze},
-	{Name: "TestRealRuns", F: testRealRuns},
 	{Name: "TestRealGrowth", F: testRealGrowth},
 	{Name: "TestRealImplicit", F: testRealImplicit},
 	{Name: "TestRealConformance", F: testRealConformance},

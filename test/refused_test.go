@@ -67,7 +67,8 @@ func TestRefused(t *testing.T) {
 		{"energy-star-3", "--bond one=left1.f:right.v --bond two=left1.f:right.v", "bond two: right.f[1] already belongs to bond one"},
 
 		{"quarter-car-b", "analyze --order 9", "--order: 9 is not between 0 and 5"},
-		{"quarter-car-b", "analyze --at -1", "--at -1 is before the start"},
+		{"quarter-car-b", "analyze --budget 0", "--budget: 0 is not greater than 0"},
+		{"quarter-car-b", "analyze --error 5", "for 5 %, write 5%"},
 		{"quarter-car-b", "analyze --from 1 --to 0.1", "--from 1 is not below --to 0.1"},
 		{"quarter-car-b", "analyze --step-size NaN", `--step-size: "NaN" is not a finite number`},
 		{"quarter-car-b", "analyze --set wheel.nothing=1", "nothing"},

@@ -103,7 +103,7 @@ func TestScriptingPageManifest(t *testing.T) {
 	}
 }
 
-// The page names every key that the commands print as JSON, but for the details of analyses.
+// The page names every key that the commands print as JSON, but for the structure of systems in analyses.
 func TestScriptingPageJSON(t *testing.T) {
 	dir := t.TempDir()
 	page := string(read(t, filepath.Join("..", "docs", "scripting.md")))
@@ -122,6 +122,7 @@ func TestScriptingPageJSON(t *testing.T) {
 		"### validate":                   {"validate", set, "--json"},
 		"### algorithms":                 {"algorithms", "--json"},
 		"### compare":                    {"compare", "a.csv", "b.csv", "--json"},
+		"### analyze":                    {"analyze", path, "--json", "--algorithm", "explicit", "--stop-time", "1"},
 	} {
 		cmd := exec.Command(program, args...)
 		cmd.Dir = dir

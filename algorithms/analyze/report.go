@@ -1,134 +1,224 @@
 package analyze
 
 import (
-	"cmp"
+	"errors"
+	"fmt"
 	"math"
+	"strconv"
 
-	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
-	"github.com/macrostep/macrostep/algorithms/analyze/linear"
-	"github.com/macrostep/macrostep/algorithms/analyze/scan"
-	"github.com/macrostep/macrostep/algorithms/analyze/twin"
-	"github.com/macrostep/macrostep/master/plainjson"
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master/measure"
 )
 
 // Report is the result of an analysis.
 type Report struct {
-	At         float64     `json:"at"`                  // s, the operating point
-	Step       float64     `json:"step"`                // s
-	Tolerance  float64     `json:"tolerance,omitempty"` // of the solvers in the components; 0 = none is given
-	From       float64     `json:"from"`                // s, bounds of the scan
-	To         float64     `json:"to"`
-	Structure  Structure   `json:"structure"`
-	Subsystems []Subsystem `json:"subsystems"`
-	Strategies []Strategy  `json:"strategies"`
-	// Varying are the algorithms with variable steps; empty where errors are not forecast.
-	Varying []forecast.Varying `json:"variable_steps,omitempty"`
-	forecast.Motion
-	// Alone are the components that are unstable by themselves. Whole is the growth of the coupled system
-	// itself, which no step and no algorithm changes; nil = it is stable, or unknown.
-	Alone []scan.Growth `json:"unstable_alone,omitempty"`
-	Whole *scan.Growth  `json:"unstable_whole,omitempty"`
-	Asked float64       `json:"asked_error"` // Options.Error
-	// Recommended is the index of the recommended strategy, −1 = none.
-	Recommended int                `json:"recommended"`
-	StepToTake  float64            `json:"step_to_take"`       // s
-	Promised    *forecast.Forecast `json:"promised,omitempty"` // forecast of the recommended strategy at StepToTake
-	Why         string             `json:"why"`
-	// RecommendedVarying is an algorithm with variable steps that keeps to the error at less cost than Recommended;
-	// nil = there is none.
-	RecommendedVarying *forecast.Choice `json:"recommended_variable_steps,omitempty"`
-	// Present is Options.Own, Verdict the answer for it; nil = none was given.
-	Present *forecast.Own `json:"present,omitempty"`
-	Verdict *Verdict      `json:"verdict,omitempty"`
-	// Own is the forecast of the algorithm of Options.Own, WhyNotOwn why there is none.
-	Own       *forecast.Settled `json:"own,omitempty"`
-	WhyNotOwn string            `json:"why_not_own,omitempty"`
-	// Notes are differences between the system and what was analysed.
-	Notes []string `json:"notes,omitempty"`
-
-	schemes []*twin.Scheme // of Strategies
+	Start     float64   `json:"start"` // s
+	Stop      float64   `json:"stop"`
+	Step      float64   `json:"step"`  // s, of the present setting
+	Asked     float64   `json:"asked"` // largest error of a recommendation
+	Verdict   Verdict   `json:"verdict"`
+	Present   Trial     `json:"present"`
+	Reference Reference `json:"reference"`
+	// Usable and Stable are where the present algorithm was found so.
+	Usable Limit `json:"usable"`
+	Stable Limit `json:"stable"`
+	// Recommended is better than the present setting (measure.Comparison.Best); nil = nothing that was tried is.
+	Recommended *Trial     `json:"recommended"`
+	Strategies  []Strategy `json:"strategies"` // the first is the present one
+	Runs        int        `json:"runs"`
+	FMUSteps    int        `json:"fmu_steps"`       // of all runs
+	Ended       string     `json:"ended,omitempty"` // why no more was tried; "" = nothing more can be better
+	Structure   Structure  `json:"structure"`
 }
 
-// Subsystem is what is known of one subsystem.
-type Subsystem struct {
-	Name  string `json:"name"`
-	Model string `json:"model"` // twin.Measured, twin.Directional, twin.Renewed, twin.None
-	Why   string `json:"why,omitempty"`
-	// Unmeasured means that no model was made, because the stability is unknown or irrelevant anyway.
-	Unmeasured bool `json:"not_measured,omitempty"`
-	// States of the model at the step of the analysis.
-	States int `json:"states"`
-	// Misfit is the distance of the measured responses from the model, relative to the largest response
-	// of each output to each input.
-	Misfit float64 `json:"misfit"`
-	// Capabilities that decide which algorithms can be used.
-	Rollback               bool `json:"rollback"`
-	Serializes             bool `json:"serializes_state"`
-	VariableStep           bool `json:"variable_step"`
-	InputDerivatives       bool `json:"input_derivatives"`
-	DirectionalDerivatives bool `json:"directional_derivatives"`
-	Stateless              bool `json:"stateless"`
+// Limit is between two steps that were tried: the longest at which something holds, and the next, at which it does not; 0 = none.
+type Limit struct {
+	To  float64 `json:"to"`  // s
+	Not float64 `json:"not"` // s
 }
 
-// Strategy is one algorithm at one order.
+// State is what is known of the present setting in a word.
+type State string
+
+// The states.
+const (
+	Usable    State = "usable"
+	Unusable  State = "unusable" // its error is larger than measure.Usable
+	Unstable  State = "unstable" // it grows, or overflows, and the reference does not
+	Fails     State = "fails"
+	Uncoupled State = "not coupled" // no output feeds an input
+	Unknown   State = "unknown"
+)
+
+// Verdict is the answer for the present setting.
+type Verdict struct {
+	State State  `json:"state"`
+	Text  string `json:"text"`
+}
+
+// Reference is the run that others are compared with.
+type Reference struct {
+	Setting string `json:"setting"`
+	// Change is how much it changes from the step before, relative to the motion.
+	Change *float64 `json:"change"`
+	Grows  string   `json:"grows,omitempty"` // what grows in it: the system itself
+}
+
+// Strategy is an algorithm with its trials.
 type Strategy struct {
-	Preset string            `json:"algorithm"`
-	Order  int               `json:"order"`
-	Params map[string]string `json:"params,omitempty"`
-	// Rates of the components, as COMPONENT=N steps per macro step or COMPONENT=1/N, one step per N macro steps;
-	// the others take one step per macro step.
-	Rates []string `json:"rates,omitempty"`
-	scan.Result
-	// Forecasts of error and cost at steps around that of the analysis.
-	Forecasts []forecast.Forecast `json:"forecasts,omitempty"`
-	// Local is the error of one step, WhyNoLocal the reason why it is unknown.
-	Local      *forecast.Local `json:"local,omitempty"`
-	WhyNoLocal string          `json:"why_no_local,omitempty"`
-	// Untold is how a real run will differ from the models, or "". Such a strategy is not recommended.
-	Untold string `json:"untold,omitempty"`
-	Why    string `json:"why,omitempty"` // reason why something is unknown, or why it cannot be used
-	// Seen is set if the stability is from trial runs; nil = it is from the models.
-	Seen *Seen `json:"runs,omitempty"`
+	Algorithm string  `json:"algorithm"`
+	Order     string  `json:"order"`
+	Trials    []Trial `json:"trials"` // from long steps to short ones
+	Why       string  `json:"why,omitempty"`
 }
 
-// Known reports whether Now is known.
-func (s *Strategy) Known() bool { return s.Mode != nil || s.Seen != nil && s.Seen.Now }
-
-// MarshalJSON writes null for an unknown radius at the step of the analysis, and leaves out unknown stable ranges, with
-// the reason in "unknown": a radius of 0 would mean immediate decay, an empty list that no step is stable.
-func (s Strategy) MarshalJSON() ([]byte, error) {
-	type plain Strategy
-	out := struct {
-		plain
-		Now     *float64      `json:"radius"`
-		Stable  *[]scan.Range `json:"stable,omitempty"`
-		Unknown string        `json:"unknown,omitempty"`
-	}{plain: plain(s)}
-	if s.Known() {
-		out.Now = &s.Now
-	}
-	if len(s.Points) > 0 {
-		out.Stable = &s.Stable
-	}
-	if out.Now == nil || out.Stable == nil {
-		out.Unknown = cmp.Or(s.Why, "it was not analysed")
-	}
-	return plainjson.Marshal(out)
+// Trial is a run with a setting over the whole time.
+type Trial struct {
+	Algorithm string            `json:"algorithm"`
+	Params    map[string]string `json:"params"` // those that differ from the defaults, and the order
+	Rates     []string          `json:"rates"`
+	Step      float64           `json:"step"` // s; of algorithms that choose their steps the first
+	Chooses   bool              `json:"chooses_steps"`
+	// Error is relative to the motion of the output Of; Bound is larger by the error that the reference may have. nil = unknown.
+	Error    *float64 `json:"error"`
+	Bound    *float64 `json:"error_at_most"`
+	Of       string   `json:"of"`
+	FMUSteps float64  `json:"fmu_steps_per_second"` // of simulated time
+	Stable   bool     `json:"stable"`               // it ends regularly, and nothing grows that does not in the reference
+	Usable   bool     `json:"usable"`               // and its error is at most measure.Usable
+	Grows    string   `json:"grows,omitempty"`
+	Fails    string   `json:"fails,omitempty"`
 }
 
-// AtLimit reports whether the radius at the step of the analysis is 1 within a millionth: undamped motion, or growth too
-// slow to count.
-func (s *Strategy) AtLimit() bool {
-	return len(s.Points) > 0 && math.Abs(s.Now-1) <= linear.Marginal && s.Mode != nil
-}
+// Order returns the extrapolation order, "" if the algorithm has none.
+func (t *Trial) Order() string { return t.Params["order"] }
 
-// slowest returns the radius without an eigenvalue of 1.
-func (s *Strategy) slowest() float64 {
-	if s.Lasts {
-		return s.Besides
+// New describes a comparison. presets are those of its settings.
+func New(c *measure.Comparison, presets algorithms.Catalog) *Report {
+	s := c.Samples
+	r := &Report{Start: s.Start, Stop: s.Stop, Step: c.Present.Step, Asked: c.Error, Runs: c.Runs, FMUSteps: c.Cost}
+	describe := func(t *measure.Trial) Trial {
+		out := Trial{Algorithm: t.Preset, Params: changed(presets, t.Setting), Step: t.Step, Chooses: t.Chooses(), Stable: t.Stable, Usable: t.Usable,
+			FMUSteps: float64(t.Cost) / math.Max(t.Until-s.Start, t.Step)}
+		for _, rate := range t.Rates {
+			out.Rates = append(out.Rates, rate.String())
+		}
+		if t.At >= 0 && !math.IsNaN(t.Error) {
+			out.Error, out.Of = &t.Error, s.Name(t.At)
+			if !math.IsNaN(t.Bound) {
+				out.Bound = &t.Bound
+			}
+		}
+		if t.Grows != nil {
+			out.Grows = t.Grows.String()
+		}
+		if t.Err != nil {
+			out.Fails = t.Err.Error()
+		}
+		return out
 	}
-	return s.Now
+	for _, l := range c.Lines {
+		line := Strategy{Algorithm: l.Preset, Order: l.Params["order"], Why: l.Why}
+		for _, t := range l.Trials {
+			line.Trials = append(line.Trials, describe(t))
+		}
+		r.Strategies = append(r.Strategies, line)
+	}
+	r.Present = describe(c.Present)
+	if c.Best != nil {
+		best := describe(c.Best)
+		r.Recommended = &best
+	}
+	if b := c.Bar; b != nil && b.Err == nil {
+		r.Reference.Setting = c.Reference.String()
+		if b.Grows != nil {
+			r.Reference.Grows = b.Grows.String()
+		}
+	}
+	if c.Change >= 0 {
+		r.Reference.Change = &c.Change
+	}
+	r.Usable = limit(r.Strategies[0].Trials, func(t *Trial) bool { return t.Usable })
+	r.Stable = limit(r.Strategies[0].Trials, func(t *Trial) bool { return t.Stable })
+	if c.Err != nil {
+		r.Ended = c.Err.Error()
+	}
+	r.Verdict = r.judge(c)
+	return r
 }
 
-// IsStable reports whether nothing grows at the step of the analysis.
-func (s *Strategy) IsStable() bool { return s.Now <= 1+linear.Marginal }
+// changed returns the parameters of a setting that are not the defaults, and always its order.
+func changed(presets algorithms.Catalog, s measure.Setting) map[string]string {
+	out := map[string]string{}
+	p, err := presets.Find(s.Preset)
+	if err != nil {
+		return s.Params
+	}
+	for _, q := range p.Params {
+		if v, given := s.Params[q.Name]; given && (v != q.Default || q.Name == "order" && v != "auto") {
+			out[q.Name] = v
+		}
+	}
+	return out
+}
+
+// limit returns the longest step at which something holds, before the first at which it does not.
+func limit(trials []Trial, holds func(*Trial) bool) (l Limit) {
+	for k := len(trials) - 1; k >= 0; k-- {
+		switch t := &trials[k]; {
+		case holds(t):
+			l.To = t.Step
+		case l.To > 0:
+			l.Not = t.Step
+			return l
+		}
+	}
+	return l
+}
+
+// judge returns the verdict on the present setting.
+func (r *Report) judge(c *measure.Comparison) Verdict {
+	p := &r.Present
+	switch {
+	case errors.Is(c.Err, measure.ErrUncoupled):
+		return Verdict{Uncoupled, "no component feeds another, so no coupling can be unstable or inexact; the only errors are those of the solvers inside the FMUs"}
+	case p.Fails != "":
+		return Verdict{Fails, fmt.Sprintf("the run ends at t = %.4g s: %s", c.Present.Until, p.Fails)}
+	case c.Bar != nil && c.Bar.Undetermined:
+		return Verdict{Unknown, fmt.Sprintf("from t = %.4g s on, almost the same step gives values as different (noise, chaos or switching): no setting can be judged by them",
+			c.Bar.Determined)}
+	case p.Error == nil:
+		return Verdict{Unknown, "there is no reference: " + r.Ended}
+	case p.Usable:
+		text := p.Off()
+		if p.Grows != "" {
+			text += "; " + p.Grows + ", in the reference as well: the system itself grows"
+		}
+		return Verdict{Usable, text}
+	case p.Grows != "" && r.Reference.Grows == "":
+		return Verdict{Unstable, p.Grows + ", and does not in the reference: the coupling is unstable"}
+	}
+	return Verdict{Unusable, p.Off()}
+}
+
+// Off describes the error, "" if it is unknown.
+func (t *Trial) Off() string {
+	switch {
+	case t.Error == nil:
+		return ""
+	case *t.Error < 1:
+		return fmt.Sprintf("the error of %s is %s of its motion", t.Of, Percent(*t.Error))
+	}
+	return fmt.Sprintf("the error of %s is %s its motion", t.Of, Percent(*t.Error))
+}
+
+// Percent formats a relative error.
+func Percent(v float64) string {
+	switch {
+	case v >= 10:
+		return strconv.FormatFloat(v, 'g', 2, 64) + " times"
+	case v >= 1:
+		return fmt.Sprintf("%.2g times", v)
+	}
+	return fmt.Sprintf("%.2g %%", 100*v)
+}

@@ -1,13 +1,10 @@
 package analyze
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/macrostep/macrostep/algorithms"
-	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
-	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
@@ -15,26 +12,11 @@ import (
 // Structure is the coupling as it follows from the connections of a system. No slice of it is nil.
 type Structure struct {
 	// Loops of the initialisation, then of a macro step, declared and assumed.
-	Loops       []Loop       `json:"loops"`
-	Connections []Connection `json:"connections"`
-	// Discrete are the connections of Integers, Booleans and Strings. In the models they keep their values at the
-	// operating point.
-	Discrete    []DiscreteConnection `json:"discrete_connections"`
+	Loops       []master.Loop        `json:"loops"`
+	Connections []Connection         `json:"connections"`
+	Discrete    []DiscreteConnection `json:"discrete_connections"` // of Integers, Booleans and Strings
 	Bonds       []Bond               `json:"bonds"`
 	Unconnected []string             `json:"unconnected_inputs"` // keep their start values
-	Algorithms  []Applicability      `json:"algorithms"`
-}
-
-// Loop is an algebraic loop with its gain.
-type Loop struct {
-	master.Loop
-	// Gain is the spectral radius of the immediate effect of the inputs on the loop on themselves; nil = unknown, see
-	// Why. With 0 the inputs have no effect on themselves.
-	Gain *float64 `json:"gain,omitempty"`
-	// StepGain is the same over one macro step with held inputs, the contraction of a fixed-point iteration of order 0;
-	// nil = unknown.
-	StepGain *float64 `json:"gain_over_step,omitempty"`
-	Why      string   `json:"why,omitempty"`
 }
 
 // Connection is a connection of Reals.
@@ -63,22 +45,19 @@ type Bond struct {
 	Declared bool     `json:"declared"` // else recognised by units
 }
 
-// Applicability reports whether an algorithm can be used with these subsystems.
-type Applicability struct {
-	Preset string `json:"algorithm"`
-	// Refused is why it cannot be used, or "".
-	Refused string `json:"refused,omitempty"`
-	// Unanalysed is why its stability is not analysed, or "".
-	Unanalysed string `json:"not_analysed,omitempty"`
-}
-
-// structure returns the structure without its loops.
-func structure(sys *master.System, o Options) Structure {
-	s := Structure{Loops: []Loop{}, Connections: []Connection{}, Discrete: discreteConnections(sys), Bonds: []Bond{}, Unconnected: []string{}}
+// Coupling returns the structure of a system with rates and bonds, which are declared or recognised by units.
+func Coupling(sys *master.System, rates []algorithms.Rate, bonds []algorithms.Bond, declared bool) Structure {
+	s := Structure{Loops: slices.Concat([]master.Loop{}, sys.InitLoops(), sys.Loops), Connections: []Connection{}, Discrete: discreteConnections(sys), Bonds: []Bond{}, Unconnected: []string{}}
 	turn := newAtEnd(sys)
 	holds := sys.Holds()
-	rates := &twin.Scheme{Rates: twin.OwnRates(o.Rates)}
-	over := func(i int) int { _, over := rates.Rate(sys.Infos[i].Name); return over }
+	over := func(i int) int { // macro steps in a step of a subsystem
+		for _, r := range rates {
+			if r.Component == sys.Infos[i].Name {
+				return max(r.Over, 1)
+			}
+		}
+		return 1
+	}
 	for k := range sys.InAt[len(sys.InAt)-1] {
 		y, ok := sys.Source(k)
 		if !ok {
@@ -86,20 +65,20 @@ func structure(sys *master.System, o Options) Structure {
 			continue
 		}
 		c := Connection{From: sys.OutName(y), To: sys.InName(k), Gain: sys.Gain(k),
-			Delay: map[string]float64{twin.Explicit: 1, twin.GaussSeidel: 1, twin.Implicit: 0}}
+			Delay: map[string]float64{explicit: 1, gaussSeidel: 1, implicit: 0}}
 		i := num.Owner(sys.InAt, k)
 		switch from := sys.SourceSubsystem(k); {
 		case slices.Contains(sys.Late, i):
-			c.Delay[twin.Explicit], c.Delay[twin.GaussSeidel] = 0, 0
+			c.Delay[explicit], c.Delay[gaussSeidel] = 0, 0
 		default:
 			if holds[k] { // not part of the iteration
-				c.Delay[twin.Implicit] = 1
+				c.Delay[implicit] = 1
 			}
 			if turn[i][from] {
-				c.Delay[twin.GaussSeidel] = 0
+				c.Delay[gaussSeidel] = 0
 			}
 			if both := num.LCM(over(i), over(from)); both > 1 { // the period after which both step together
-				c.Delay[twin.Explicit], c.Delay[twin.GaussSeidel] = float64(both), float64(both)
+				c.Delay[explicit], c.Delay[gaussSeidel] = float64(both), float64(both)
 			}
 		}
 		s.Connections = append(s.Connections, c)
@@ -111,31 +90,18 @@ func structure(sys *master.System, o Options) Structure {
 			}
 		}
 	}
-	add := func(bonds []algorithms.Bond, declared bool) {
-		for _, b := range bonds {
-			bond := Bond{Name: b.Name, Declared: declared}
-			for _, p := range b.Pairs {
-				bond.Pairs = append(bond.Pairs, p.Effort+":"+p.Flow)
-			}
-			s.Bonds = append(s.Bonds, bond)
+	for _, b := range bonds {
+		bond := Bond{Name: b.Name, Declared: declared}
+		for _, p := range b.Pairs {
+			bond.Pairs = append(bond.Pairs, p.Effort+":"+p.Flow)
 		}
-	}
-	bonds := o.bonds()
-	add(bonds, len(o.Bonds) > 0)
-	for _, preset := range algorithms.Presets() {
-		s.Algorithms = append(s.Algorithms,
-			Applicability{Preset: preset.Name, Refused: unfit(sys, preset.Name, bonds, o), Unanalysed: unanalysed(preset.Name)})
+		s.Bonds = append(s.Bonds, bond)
 	}
 	return s
 }
 
-// bonds returns the declared bonds, else those recognised by units.
-func (o *Options) bonds() []algorithms.Bond {
-	if len(o.Bonds) > 0 {
-		return o.Bonds
-	}
-	return o.BondsSeen
-}
+// The presets with which the delays of connections are given.
+const explicit, gaussSeidel, implicit = "explicit", "gauss-seidel", "implicit"
 
 // discreteConnections returns the connections of Integers, Booleans and Strings.
 func discreteConnections(sys *master.System) []DiscreteConnection {
@@ -169,26 +135,6 @@ func discreteConnections(sys *master.System) []DiscreteConnection {
 	return out
 }
 
-// heldOnLoop returns that the stability is unknown because a discrete connection, which is in no model, closes
-// a loop, or "".
-func (s *Structure) heldOnLoop() string {
-	on, first := 0, ""
-	for _, c := range s.Discrete {
-		if c.Loop {
-			if on++; on == 1 {
-				first = c.From + " -> " + c.To
-			}
-		}
-	}
-	switch {
-	case on == 0:
-		return ""
-	case on > 1:
-		first += fmt.Sprintf(" and %d more", on-1)
-	}
-	return fmt.Sprintf("%s of Integers, Booleans or Strings close a loop that linear models do not contain: its stability is unknown [discrete]", first)
-}
-
 // newAtEnd returns, by subsystem, which others have new values when its turn comes in a Gauss–Seidel step.
 func newAtEnd(sys *master.System) []map[int]bool {
 	out := make([]map[int]bool, len(sys.Subsystems))
@@ -209,64 +155,4 @@ func newAtEnd(sys *master.System) []map[int]bool {
 		}
 	}
 	return out
-}
-
-// unfit returns why a run with the preset would be refused, or "". It calls no subsystem.
-func unfit(sys *master.System, preset string, bonds []algorithms.Bond, o Options) string {
-	var with algorithms.With
-	if algorithms.UsesEnergy(preset) {
-		with.Bonds = bonds
-	}
-	choice, err := algorithms.New(preset, nil, with)
-	if err == nil {
-		_, err = master.NewRun(sys, choice.Algorithm,
-			master.Options{Start: o.Start, Stop: o.Start + 2*o.Step, Step: o.Step, Tolerance: o.Tolerance})
-	}
-	if err == nil {
-		return ""
-	}
-	return twin.Reason(err)
-}
-
-// unfound refuses the presets that need capabilities which subsystems claim but were found not to have.
-func (p *analysis) unfound(list []Applicability) {
-	for k := range list {
-		a := &list[k]
-		if a.Refused != "" {
-			continue
-		}
-		if choice, err := algorithms.New(a.Preset, nil); err == nil {
-			a.Refused = p.fails(choice.Algorithm)
-		}
-	}
-}
-
-// fails returns why the rollback that an algorithm needs is not possible, or "".
-func (p *analysis) fails(alg master.Algorithm) string {
-	without, _ := alg.(master.Waiver)
-	for _, i := range master.PlanOf(alg, p.X.Sys, 1).Rollback {
-		if p.X.Reverts(i) {
-			continue
-		}
-		why, ok := p.Broken[i]
-		if !ok {
-			return fmt.Sprintf("%s cannot go back (canGetAndSetFMUstate) [no-rollback]", p.X.Sys.Infos[i])
-		}
-		if without == nil || !without.DoesWithout(i, fmt.Errorf("%w: %s", master.ErrCapability, why)) {
-			return why
-		}
-	}
-	return ""
-}
-
-// unanalysed returns why a preset is not analysed, or "".
-func unanalysed(preset string) string {
-	if forecast.ToleranceOf(preset) != "" {
-		return "" // its steps are forecast
-	}
-	switch preset {
-	case twin.Explicit, twin.GaussSeidel, twin.Implicit, twin.Corrector, twin.EnergyCorrection:
-		return ""
-	}
-	return "the analysis does not support it [not-covered]"
 }

@@ -30,7 +30,7 @@ var (
 	ruleFeedback = &diag.Rule{ID: "CC5", Level: diag.Info, Ref: "schweizer",
 		Doc: "Components that feed each other see each other's outputs one macro step late, or extrapolated. Whether " +
 			"that is stable depends on the step size.",
-		Remedy: "see the largest stable step size with: macrostep analyze"}
+		Remedy: "see the longest usable step with: macrostep analyze"}
 	ruleOpenInput = &diag.Rule{ID: "CC6", Level: diag.Warning, Ref: "ssp 16, 37",
 		Doc: "Inputs are connected or have a value in the documents. Others keep the start value of the FMU over the " +
 			"whole run.",
@@ -145,7 +145,7 @@ var (
 	ruleOrder = &diag.Rule{ID: "CC31", Level: diag.Warning, Ref: "meyer",
 		Doc: "The extrapolation order is below 2. Higher orders are exact for smooth signals and amplify noise, jumps " +
 			"and the growth of errors.",
-		Remedy: "compare with order 0 and 1, or see which order is stable with: macrostep analyze"}
+		Remedy: "compare with order 0 and 1, or see which order is best with: macrostep analyze"}
 	ruleJacobian = &diag.Rule{ID: "CC32", Level: diag.Info, Ref: "fmi2 60",
 		Doc: "FMUs provide the derivatives that an algorithm uses (providesDirectionalDerivative). Otherwise they are " +
 			"computed by differences or identified, which costs steps and precision.",

@@ -28,7 +28,7 @@ func (s Setting) String() string {
 		text += ", order " + order
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
-		if tolerance(name) {
+		if tolerance(name) && s.Chooses() {
 			text += fmt.Sprintf(", %s %s", name, s.Params[name])
 		}
 	}
@@ -38,17 +38,42 @@ func (s Setting) String() string {
 	return text
 }
 
+// Chooses reports whether the algorithm chooses the steps.
+func (s Setting) Chooses() bool {
+	return s.Params["control.step"] == "variable" && s.Params["control"] != "fixed"
+}
+
 // course is a run with a setting, in memory.
 type course struct {
 	Setting
 	samples *Samples
+	points  *Samples // at its own communication points; nil = they are not kept
 	run     *master.Run
 	close   func() error
 	steps   int
+	cost    int // steps of all subsystems, repeated ones included
 	ended   bool
 	err     error          // why it ended early
 	grows   *master.Growth // nil = nothing does
 }
+
+// recorder returns what records the course.
+func (c *course) recorder() master.Recorder {
+	if c.points == nil {
+		return c.samples
+	}
+	return both{c.samples, c.points}
+}
+
+// both takes points twice.
+type both [2]*Samples
+
+func (b both) Begin(sys *master.System, watched []master.Port) error {
+	return errors.Join(b[0].Begin(sys, watched), b[1].Begin(sys, watched))
+}
+func (b both) Record(p *master.Point) error { return errors.Join(b[0].Record(p), b[1].Record(p)) }
+func (b both) Flush() error                 { return nil }
+func (b both) End(r master.Result) error    { return errors.Join(b[0].End(r), b[1].End(r)) }
 
 // parts is the number of parts of the time after which the courses wait for each other.
 const parts = 100
@@ -59,6 +84,8 @@ func (m *meter) most(c *course) float64 {
 	step := c.Step
 	if mean, varies := m.mean(); varies && c.Preset == m.Preset {
 		step *= mean / m.Step / varying
+	} else if c.Chooses() {
+		step /= varying
 	}
 	return few + relative*(m.Samples.Stop-m.Samples.Start)/step
 }
@@ -81,11 +108,14 @@ func (m *meter) advance(ctx context.Context, courses ...*course) error {
 }
 
 func (m *meter) step(ctx context.Context, courses []*course) error {
-	these, cost := fmt.Sprintf("runs %d to %d", len(m.courses)+1, len(m.courses)+len(courses)), 0.0
+	these, cost := fmt.Sprintf("run %d", len(m.courses)+1), 0.0
+	if n := len(courses); n > 1 {
+		these = fmt.Sprintf("runs %d to %d", len(m.courses)+1, len(m.courses)+n)
+	}
 	for _, c := range courses {
 		cost += m.Step / c.Step
 		m.courses = append(m.courses, c)
-		c.run, c.close, c.err = m.Begin(ctx, c.Setting, c.samples)
+		c.run, c.close, c.err = m.Begin(ctx, c.Setting, c.recorder())
 		c.ended = c.err != nil
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -115,7 +145,7 @@ func (m *meter) step(ctx context.Context, courses []*course) error {
 		}
 	}
 	for _, c := range courses {
-		_ = c.samples.End(master.Result{})
+		_ = c.recorder().End(master.Result{})
 		m.end(c)
 	}
 	return nil
@@ -126,6 +156,9 @@ func (m *meter) end(c *course) {
 	if c.run != nil {
 		result, _ := c.run.Close()
 		c.run, c.grows = nil, result.Growing
+		for _, n := range result.SubsystemSteps {
+			c.cost += n
+		}
 	}
 	if c.close != nil {
 		_ = c.close()

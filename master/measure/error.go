@@ -49,15 +49,20 @@ type Bar struct {
 // ErrDiffers means that a repetition of the run with the same settings gives other results.
 var ErrDiffers = errors.New("the system does not repeat itself")
 
+// ErrUncoupled means that there is no coupling that could be wrong.
+var ErrUncoupled = errors.New("no output feeds an input")
+
 // fewest is the least number of points that are compared, whole the part of the time that may be missing at the end.
 const (
 	fewest = 5
 	whole  = 0.01
 )
 
-// rungs are the parts of the step of the run with which references are run, coarse to fine. FMUs with steps of their own
-// often have decimal ones.
-var rungs = []float64{2, 5, 10, 20}
+// rungs are the parts of the step of the run with which references are run, coarse to fine; checked is the number of those for the error
+// of one run. FMUs with steps of their own often have decimal ones.
+var rungs = []float64{2, 5, 10, 20, 50, 100, 200}
+
+const checked = 4
 
 // A reference is certain if it changes from one rung to the next by at most certain, relative to the error of the run. Two agree if
 // one is certain to weakly, relative to the motion, and its error is at most alike times that of the other. Noise and chaos are
@@ -86,7 +91,9 @@ type reference struct {
 
 type meter struct {
 	*Plan
-	courses []*course
+	courses    []*course
+	keep       bool // the points of references
+	references []*reference
 }
 
 // Measure measures the error of the run: it repeats it once with the same settings, which must give the same results to the bit, and
@@ -105,13 +112,14 @@ func (p *Plan) Measure(ctx context.Context) (*Bar, error) {
 
 func (m *meter) measure(ctx context.Context) (*Bar, error) {
 	if !m.Samples.coupled() {
-		return nil, errors.New("no output feeds an input")
+		return nil, ErrUncoupled
 	}
 	if len(m.Samples.T) < fewest {
 		return nil, fmt.Errorf("the run has fewer than %d points", fewest)
 	}
 	again := &course{Setting: m.Setting, samples: &Samples{Start: m.Samples.Start, Stop: m.Samples.Stop}}
-	all := m.references()
+	m.references = m.schemes()
+	all := m.references
 	first := m.refine(all[0])
 	stopped := m.advance(ctx, append([]*course{again}, first...)...)
 	if again.err != nil {
@@ -138,7 +146,7 @@ func (m *meter) measure(ctx context.Context) (*Bar, error) {
 		switch {
 		case scatters: // unless it is the algorithm of the run only, and a reference converges
 			b := best(all)
-			if len(b.courses) == len(rungs) {
+			if len(b.courses) == checked {
 				return m.result(all, false), nil
 			}
 			before := b.change
@@ -175,8 +183,15 @@ const nearby = 1 / 0.97
 
 // course returns a course that is sampled where the run is.
 func (m *meter) course(s Setting) *course {
-	return &course{Setting: s, samples: &Samples{Start: m.Samples.Start, Stop: m.Samples.Stop, At: func() []float64 { return m.Samples.T }}}
+	c := &course{Setting: s, samples: &Samples{Start: m.Samples.Start, Stop: m.Samples.Stop, At: func() []float64 { return m.Samples.T }}}
+	if m.keep {
+		c.points = m.own()
+	}
+	return c
 }
+
+// own returns samples at own points of a run.
+func (m *meter) own() *Samples { return &Samples{Start: m.Samples.Start, Stop: m.Samples.Stop} }
 
 // refine adds the course of the next rung, two at first.
 func (m *meter) refine(r *reference) (added []*course) {
@@ -187,8 +202,8 @@ func (m *meter) refine(r *reference) (added []*course) {
 	return added
 }
 
-// references returns the schemes to compare with, the best first: each at least as good as the run.
-func (m *meter) references() []*reference {
+// schemes returns the references to compare with, the best first: each at least as good as the run.
+func (m *meter) schemes() []*reference {
 	order, err := strconv.Atoi(m.Params["order"])
 	switch {
 	case m.Params["order"] != "" && err != nil: // it varies
@@ -234,18 +249,21 @@ func (m *meter) mean() (mean float64, chosen bool) {
 // usualOrder is the order of references for runs of variable order.
 const usualOrder = 2
 
-// tightened returns the setting of the run with a part of its step, and of the square of its tolerances.
-func (m *meter) tightened(part float64) Setting {
-	s := m.Setting
+// tightened returns the setting of the run with a part of its step.
+func (m *meter) tightened(part float64) Setting { return m.scaled(m.Setting, part) }
+
+// scaled returns a setting with a part of its step, and of the square of its tolerances.
+func (m *meter) scaled(s Setting, part float64) Setting {
 	_, varies := m.mean()
+	varies = varies && s.Preset == m.Preset
 	s.Params, s.Step = maps.Clone(s.Params), s.Step/part
 	for name, text := range s.Params {
 		switch {
-		case tolerance(name):
+		case tolerance(name) && s.Chooses():
 			s.Params[name] = scaled(text, 1/(part*part))
 		case name == "control.h-max" && text == "auto" && varies:
-			s.Params[name] = strconv.FormatFloat(m.Samples.steps.longest/part, 'g', -1, 64)
-		case name == "control.h0", name == "control.h-max", name == "control.h-min":
+			s.Params[name] = strconv.FormatFloat(m.Samples.steps.longest/part, 'g', 6, 64)
+		case name == "control.h0", name == "control.h-max", name == "control.h-min" && part > 1:
 			s.Params[name] = scaled(text, 1/part)
 		}
 	}
@@ -341,7 +359,7 @@ func next(all []*reference) *reference {
 			return r
 		}
 	}
-	if b := best(all); len(b.courses) < len(rungs) {
+	if b := best(all); len(b.courses) < checked {
 		return b
 	}
 	return nil

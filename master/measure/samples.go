@@ -188,6 +188,22 @@ func (s *Samples) take(ended bool) {
 	}
 }
 
+// resampled returns the samples at other times, by interpolation between them.
+func (s *Samples) resampled(at []float64) *Samples {
+	out := &Samples{Start: s.Start, Stop: s.Stop, At: func() []float64 { return at }, variables: s.variables, V: make([][]float64, len(s.V))}
+	out.last.jumps = s.last.jumps
+	row := make([]float64, len(s.V))
+	for i, t := range s.T {
+		for k := range row {
+			row[k] = s.V[k][i]
+		}
+		out.push(t, row)
+		out.take(false)
+	}
+	out.take(true)
+	return out
+}
+
 // rounding is the largest difference of equal times, relative to the length of the run.
 const rounding = 1e-12
 
@@ -243,6 +259,7 @@ type Distance struct {
 	// Relative is the rms of the difference / standard deviation of the reference, at least 1e-6 of its rms; where it is 0, of that of the run. Of a variable that
 	// is no Real it is the share of the time in which the values differ.
 	Relative float64
+	ByPoint  float64 // Relative as a mean over the points instead of over the time: steps may be short where something happens
 	RMS      float64 // of the difference, in the unit of the variable
 	Largest  float64 // magnitude of the difference
 	Shift    float64 // s, of the first change of a variable that is no Real
@@ -253,12 +270,16 @@ type Distance struct {
 
 // Apart compares the variables of two runs over their first n samples.
 func Apart(a, reference *Samples, n int) []Distance {
-	out, weights := make([]Distance, len(a.V)), weightsOf(a.T[:n])
+	out, weights, alike := make([]Distance, len(a.V)), weightsOf(a.T[:n]), make([]float64, n)
+	for i := range alike {
+		alike[i] = 1 / float64(n)
+	}
 	for k, v := range a.variables {
 		if x, y := a.V[k][:n], reference.V[k][:n]; v.jumps {
 			out[k] = differing(a.T, x, y, weights)
 		} else {
 			out[k] = apart(x, y, weights)
+			out[k].ByPoint = apart(x, y, alike).Relative
 		}
 	}
 	return out

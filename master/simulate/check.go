@@ -72,18 +72,23 @@ func (r *run) measured(ctx context.Context) (*record.Error, master.Outcome) {
 	}
 	plan := &measure.Plan{
 		Setting: measure.Setting{Preset: r.chosen.Preset, Params: r.chosen.Values, Step: r.sys.Step.Value, Rates: r.chosen.Rates},
-		Samples: r.samples, Reverts: true, Serial: r.sys.Few, Progress: r.events.doing, Seconds: r.out.Result.WallSeconds,
-	}
-	for _, info := range r.sys.System.Infos {
-		plan.Reverts = plan.Reverts && (info.Caps.SaveState || info.Stateless)
+		Samples: r.samples, Reverts: r.reverts(), Serial: r.sys.Few, Progress: r.events.doing, Seconds: r.out.Result.WallSeconds,
 	}
 	if b := r.Check.Budget; b > 0 {
 		plan.Deadline = time.Now().Add(b)
 	}
 	mode := r.open.Isolate
-	bar, err := r.measure(ctx, plan, mode)
+	var bar *measure.Bar
+	measured := func(mode assemble.Isolation) error {
+		return r.instances(ctx, mode, func(m *Model, o OpenOptions) (err error) {
+			plan.Begin = r.begins(m, o, r.out.Manifest.EndTime)
+			bar, err = plan.Measure(ctx)
+			return err
+		})
+	}
+	err := measured(mode)
 	if errors.Is(err, measure.ErrDiffers) && mode == assemble.IsolateAuto { // instances in one process may influence each other
-		bar, err = r.measure(ctx, plan, assemble.IsolateAlways)
+		err = measured(assemble.IsolateAlways)
 	}
 	if err != nil {
 		e.Unknown = err.Error()
@@ -135,35 +140,42 @@ func (r *run) unrepeatable() string {
 	return ""
 }
 
-// measure measures the error of the run with instances of their own.
-func (r *run) measure(ctx context.Context, plan *measure.Plan, mode assemble.Isolation) (bar *measure.Bar, err error) {
+// instances opens the system of the run for runs of new instances, during a function.
+func (r *run) instances(ctx context.Context, mode assemble.Isolation, use func(*Model, OpenOptions) error) error {
 	o := r.open
 	o.Calls, o.Logger, o.Sandboxed = nil, slog.New(slog.DiscardHandler), true
 	o.Isolate = mode
 	o.IsolateComponents = slices.Concat(o.IsolateComponents, r.sys.Once)
 	model, err := OpenModel(ctx, r.System, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, model.Close()) }()
 	o.Set = nil
-	plan.Begin = func(ctx context.Context, s measure.Setting, rec master.Recorder) (*master.Run, func() error, error) {
+	return errors.Join(use(model, o), model.Close())
+}
+
+// begins returns how to begin runs as the run was, up to a time, with other settings and recorders.
+func (r *run) begins(model *Model, o OpenOptions, stop float64) func(context.Context, measure.Setting, master.Recorder) (*master.Run, func() error, error) {
+	return func(ctx context.Context, s measure.Setting, rec master.Recorder) (*master.Run, func() error, error) {
 		sys, err := model.Instantiate(o)
 		if err != nil {
 			return nil, nil, err
 		}
-		job, err := r.repeat(sys, s, rec)
+		job, err := r.repeat(sys, s, stop, rec)
 		if err == nil {
 			err = job.Start(ctx)
 		}
 		return job, sys.Close, err
 	}
-	return plan.Measure(ctx)
 }
 
 // repeat prepares a run of a system as the run was, with another setting and recorder.
-func (r *run) repeat(sys *System, s measure.Setting, rec master.Recorder) (*master.Run, error) {
-	choice, err := r.Presets.New(s.Preset, s.Params, algorithms.With{Bonds: r.chosen.Bonds, Rates: s.Rates})
+func (r *run) repeat(sys *System, s measure.Setting, stop float64, rec master.Recorder) (*master.Run, error) {
+	with := algorithms.With{Bonds: r.chosen.Bonds, Rates: s.Rates}
+	if algorithms.UsesEnergy(s.Preset) {
+		with.Bonds = r.bonds()
+	}
+	choice, err := r.Presets.New(s.Preset, s.Params, with)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +184,7 @@ func (r *run) repeat(sys *System, s measure.Setting, rec master.Recorder) (*mast
 			return nil, err
 		}
 	}
-	opt := master.Options{Start: r.samples.Start, Stop: r.out.Manifest.EndTime, Step: s.Step, Discard: choice.Discard, Workers: 1,
+	opt := master.Options{Start: r.opt.Start, Stop: stop, Step: s.Step, Discard: choice.Discard, Workers: 1,
 		CallByCall: r.CallByCall, Tidy: sys.Tidy, Tolerance: r.opt.Tolerance, Recorders: []master.Recorder{rec}}
 	if r.scenario != nil {
 		player := r.scenario.Play()

@@ -135,7 +135,7 @@ var Settings = []*Entry{
 		Doc: "measure the coupling error by further runs; warn above `LIMIT` (default: 5%)",
 		set: func(r *Request, text string) (string, error) {
 			var err error
-			r.check().Limit, err = limit(text)
+			r.check().Limit, err = ParseLimit(text)
 			return "", err
 		}},
 	{Name: "budget", Category: coupling, Scope: OfCall, Doc: "end --check after `T` seconds; the error of the part reached is kept",
@@ -511,8 +511,8 @@ func oneOf(text string, values []string) (int, error) {
 	return i, nil
 }
 
-// limit reads the limit of a check, such as 0.01 or 1%.
-func limit(text string) (float64, error) {
+// ParseLimit reads the limit of a check, such as 0.01 or 1%.
+func ParseLimit(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := Positive(ParseNumber)(number)
 	switch {
@@ -520,7 +520,7 @@ func limit(text string) (float64, error) {
 	case percent:
 		v /= 100
 	case v >= 1:
-		err = fmt.Errorf("%s is %g times the motion of a variable; for %s %%, write --check=%s%%", text, v, text, text)
+		err = fmt.Errorf("%s is %g times the motion of a variable; for %s %%, write %s%%", text, v, text, text)
 	}
 	return v, err
 }

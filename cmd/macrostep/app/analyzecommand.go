@@ -1,32 +1,32 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
-	"github.com/macrostep/macrostep/algorithms/analyze/trial"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/measure"
 	"github.com/macrostep/macrostep/master/simulate"
-	"github.com/macrostep/macrostep/master/workdir"
 )
 
-const analyzeHelp = `Predicts whether a coupling is stable, with which margin and error, and which
-algorithm and step are better, from linear models of the components at an
-operating point. The verdict is on the algorithm, order and step of the system, or
-those of the flags; a better setting follows with its command. More: macrostep
-help checking
+const analyzeHelp = `Runs the system with other algorithms and steps, each over the whole time, and tells
+how large the error of the present setting is, up to which step it is usable, and
+which setting is better, with its command. The present setting is that of the
+system, or of the flags. Ctrl-C prints what is known. More: macrostep help checking
 
 Examples:
    macrostep analyze system.ssp
-   macrostep analyze system.ssp --algorithm gauss-seidel --param order=1
-   macrostep analyze system.ssp --at 0.5 --error 1e-4 --plot pictures`
+   macrostep analyze system.ssp --error 1% --budget 60
+   macrostep analyze system.ssp --algorithm gauss-seidel --param order=1 --all`
 
 // waits returns the time between lines of progress.
 func waits(con *console) time.Duration {
@@ -36,24 +36,26 @@ func waits(con *console) time.Duration {
 	return quietFor
 }
 
-// mostRuns is the largest value of --runs in s.
-const mostRuns = 86400
+// The defaults of an analysis.
+const (
+	analysisBudget = 20.0 // s
+	analysisOrder  = 1
+)
 
 func (p *program) analyzeCommand() *cli.Command {
 	return &cli.Command{
-		Name: "analyze", Usage: "predict whether a coupling will be stable, and with which step", ArgsUsage: "SYSTEM",
-		UsageText: "macrostep analyze SYSTEM [--algorithm PRESET] [--step-size H] [--at T] [--all]", Description: analyzeHelp,
+		Name: "analyze", Usage: "measure how good a coupling is, and find a better one", ArgsUsage: "SYSTEM",
+		UsageText: "macrostep analyze SYSTEM [--algorithm PRESET] [--step-size H] [--error E] [--all]", Description: analyzeHelp,
 		Flags: slices.Concat(settingFlags(analyzed...), []cli.Flag{
-			&cli.StringFlag{Name: "error", Usage: "largest acceptable error `E`, relative to the standard deviation of an output",
-				Value: fmt.Sprint(simulate.DefaultError)},
-			stringFlag("at", "operating point: time `T` in seconds, reached by explicit coupling at the macro step (default: the start)"),
-			stringFlag("from", "smallest step tried, `H` in seconds (default: 1/30 of the macro step)"),
-			stringFlag("to", "largest step tried, `H` in seconds (default: 30 times the macro step)"),
-			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K` compared", Value: 2},
-			withValue("20", stringFlag("runs", "time for runs of the system itself where models are missing, `SECONDS`; 0: none")),
-			boolFlag("all", "print all algorithms, modes and reasons"), jsonFlag(),
-			stringFlag("plot", "write pictures (SVG) into the folder `DIR`: the spectral radius over the step, the system with its loops"),
+			stringFlag("error", "look for the cheapest setting with an error of at most `E` of the motion, as 1% (default: that of the present setting, at most 5%)"),
+			stringFlag("budget", "end after `T` seconds (default: 20)"),
+			stringFlag("from", "shortest step tried, `H` in seconds (default: 1/30 of the macro step)"),
+			stringFlag("to", "longest step tried, `H` in seconds (default: 30 times the macro step)"),
+			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K` of algorithms with fixed steps", Value: analysisOrder},
+			boolFlag("all", "look for the longest usable step of each algorithm, and print all runs and the structure"), jsonFlag(),
+			stringFlag("plot", "write pictures (SVG) into the folder `DIR`: the error over the step, the system with its loops"),
 			forceFlag(), debugFlag([]debugKey{profileKey}),
+			&cli.StringFlag{Name: flagRuns, Hidden: true, Usage: "`T`"}, &cli.StringFlag{Name: flagAt, Hidden: true, Usage: "`T`"},
 		}),
 		Action: p.supervised(p.analyze),
 	}
@@ -61,29 +63,21 @@ func (p *program) analyzeCommand() *cli.Command {
 
 // analysis holds the settings of an analysis from the command line.
 type analysis struct {
-	analyze.Options
-	open    simulate.OpenOptions // with the algorithm to judge
-	at      *simulate.Setting
-	seconds float64 // for runs of the system itself
+	simulate.Search
+	request simulate.Request
 	debug   debugging
 }
 
 func parseAnalysis(c *cli.Context) (*analysis, error) {
 	in := newInput(c)
-	a := &analysis{
-		open: simulate.OpenOptions{Logger: slog.New(slog.DiscardHandler)},
-		Options: analyze.Options{From: in.float("from", positiveTime), To: in.float("to", positiveTime), Order: c.Int("order"),
-			Error: in.float("error", positive)},
-		at: in.number("at", simulate.ParseTime), seconds: in.float("runs", notNegativeTime), debug: readDebug(in, []debugKey{profileKey}),
-	}
-	a.open.Dial = dial
-	in.settings(&a.open.Request)
-	a.open.Copy, a.open.Sandboxed, a.Rates = &workdir.Copy{}, true, a.open.Rates
-	if a.seconds > mostRuns {
-		in.fail("runs", fmt.Errorf("%g is more than %d seconds", a.seconds, mostRuns))
-	}
-	if a.Order < 0 || a.Order > simulate.HighestAnalyzed {
-		in.fail("order", fmt.Errorf("%d is not between 0 and %d", a.Order, simulate.HighestAnalyzed))
+	a := &analysis{request: simulate.Request{Dial: dial}, debug: readDebug(in, []debugKey{profileKey}),
+		Search: simulate.Search{Error: in.float("error", simulate.ParseLimit), From: in.float("from", positiveTime), To: in.float("to", positiveTime),
+			Order: c.Int("order"), Limits: true, All: c.Bool("all")}}
+	in.settings(&a.request)
+	budget := cmp.Or(in.float("budget", positiveTime), in.float(flagRuns, positiveTime), analysisBudget)
+	a.Budget = assemble.Timeout(budget)
+	if a.Order < 0 || a.Order > algorithms.MaxOrder {
+		in.fail("order", fmt.Errorf("%d is not between 0 and %d", a.Order, algorithms.MaxOrder))
 	}
 	if a.From > 0 && a.To > 0 && a.From >= a.To {
 		in.add(fmt.Errorf("--from %g is not below --to %g", a.From, a.To))
@@ -91,33 +85,8 @@ func parseAnalysis(c *cli.Context) (*analysis, error) {
 	return a, in.err()
 }
 
-// of adds the settings of the system.
-func (a *analysis) of(sys *simulate.System) error {
-	a.Start, a.At, a.Step, a.Stop = sys.Start.Value, sys.Start.Value, sys.Step.Value, sys.Stop.Value
-	a.Bonds, a.Rates = sys.Bonds, simulate.RatesWith(a.Rates, sys.Rates)
-	if a.at != nil {
-		a.At = a.at.Value
-	}
-	if sys.Tolerance != nil {
-		a.Tolerance = sys.Tolerance.Value
-	}
-	if err := analyze.CheckRates(sys.System, a.Rates); err != nil {
-		return err
-	}
-	if sys.BondsSeen != nil {
-		a.BondsSeen = sys.BondsSeen()
-	}
-	if a.At < a.Start {
-		return &usageError{"analyze", fmt.Errorf("--at %g is before the start at %g s", a.At, a.Start)}
-	}
-	return nil
-}
-
 // sharedFlags are flags that a run needs too, to simulate the system that was analysed.
-var sharedFlags = []string{flagSet, "start-time", "stop-time", "tolerance", "quirk", "compile", "strict"}
-
-// ownFlags are flags that a longer analysis needs too.
-var ownFlags = []string{flagAlgorithm, flagParam, flagRate, "step-size", "at", "from", "to", "order", "error"}
+var sharedFlags = []string{flagSet, "start-time", "stop-time", "tolerance", "quirk", "compile", "strict", "input", "scenario", "isolate", "bond"}
 
 // analyzed are the settings of a run that an analysis has.
 var analyzed = append([]string{flagAlgorithm, flagParam, flagRate, "step-size", "stateless", flagOn, flagHostTimeout, flagCredentials, flagCA}, sharedFlags...)
@@ -152,15 +121,16 @@ func (p *program) analyze(c *cli.Context) error {
 	}
 	path, pictures := c.Args().First(), c.String("plot")
 	if pictures != "" && !c.Bool(flagForce) {
-		for _, name := range []string{radiusPicture, graphPicture} {
+		for _, name := range []string{errorPicture, graphPicture} {
 			if err := free(filepath.Join(pictures, name)); err != nil {
 				return err
 			}
 		}
 	}
-	report, err := p.analysed(c.Context, a, path)
-	if err != nil {
-		return err
+	a.request.System = path
+	report, ended := p.analysed(c.Context, a)
+	if report == nil {
+		return ended
 	}
 	if pictures != "" {
 		if err := p.plotAnalysis(pictures, path, report); err != nil {
@@ -168,82 +138,49 @@ func (p *program) analyze(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
-		return writeJSON(p.data(), report)
+		return errors.Join(writeJSON(p.data(), report), ended)
 	}
-	v := &verdictPrinter{out: p.stdout, r: report, width: min(p.stdout.width(), verdictWidth), command: "macrostep run " + quote(path) + repeated(c, sharedFlags), analysed: repeated(c, ownFlags)}
+	v := &analysisPrinter{out: p.stdout, r: report, width: min(p.stdout.width(), analysisWidth), command: "macrostep run " + quote(path) + repeated(c, sharedFlags)}
 	v.print()
 	if c.Bool("all") {
-		fmt.Fprintln(p.stdout)
 		v.all()
 	} else if report.Verdict.State != analyze.Uncoupled {
-		fmt.Fprintln(p.stdout, "\nAll algorithms, modes and reasons: --all; the stability map: --plot DIR")
+		fmt.Fprintln(p.stdout, "\nAll runs, the limits of all algorithms, and the structure: --all; a picture: --plot DIR")
 	}
-	return nil
+	return ended
 }
 
-// analysed opens a system and analyses it. What its FMUs print is discarded: every trial run would repeat it.
-func (p *program) analysed(ctx context.Context, a *analysis, path string) (report *analyze.Report, err error) {
+// analysed makes an analysis, and shows its progress. What FMUs print is discarded: every run would repeat it. Where it ends early, the
+// report has what is known, and the error is the reason.
+func (p *program) analysed(ctx context.Context, a *analysis) (report *analyze.Report, err error) {
 	restore, err := silence(p.out)
 	if err != nil {
 		return nil, &runError{err}
 	}
 	defer func() { err = errors.Join(err, restore()) }()
-	defer func() { err = errors.Join(err, a.open.Copy.Remove()) }()
-	sys, err := p.open(ctx, path, a.open)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, sys.Close()) }()
-	if err := a.of(sys); err != nil {
-		return nil, err
-	}
-	request := a.open.Request
-	request.System, request.Rates = path, a.Rates
-	chosen, err := simulate.Choose(p.presets, &request, sys)
-	if err != nil {
-		return nil, err
-	}
-	a.Own = chosen.Own(p.presets)
-	a.Runs = trial.Options{
-		Time:  time.Duration(a.seconds * float64(time.Second)),
-		Again: simulate.Runner{Open: p.open}.Again(path, a.open),
-	}
-	if report, err = p.runAnalysis(ctx, a, sys); err != nil {
-		return nil, &runError{err}
-	}
-	if bare := a.open.Copy.Bare(); bare != "" {
-		fmt.Fprintln(p.stderr, "warning: the FMUs were analysed in an empty folder, because they may write files in the working folder, of which no "+
-			"copy can be made: "+bare+"; if they read files of it, analyse them in a smaller folder, or run the system here once")
-	}
-	return report, nil
-}
-
-// runAnalysis runs an analysis and shows its progress.
-func (p *program) runAnalysis(ctx context.Context, a *analysis, sys *simulate.System) (report *analyze.Report, err error) {
 	con := newConsole(p.stderr)
 	defer con.clear()
-	printed, analysed, total := time.Now(), 0, 0
-	show := func(text string) {
-		if time.Since(printed) > waits(con) {
-			con.status(text)
+	printed, known := time.Now(), ""
+	runner := simulate.Runner{Open: p.open, Presets: p.presets, Events: func(e simulate.Event) {
+		if e.Kind == simulate.Doing && e.Text != "" && time.Since(printed) > waits(con) {
+			con.status(known + e.Text)
 			printed = time.Now()
 		}
-	}
-	a.Runs.Observe = show
-	a.Observe = func(done, all int) {
-		analysed, total = done, all
-		show(fmt.Sprintf("%d of %d algorithms and orders analysed", done, all))
+	}}
+	a.Found = func(c *measure.Comparison) {
+		if t := c.Present; t.At >= 0 {
+			known = fmt.Sprintf("present error %s; ", analyze.Percent(t.Error))
+		}
+		if t := c.Best; t != nil {
+			known += fmt.Sprintf("best so far %s, error %s; ", t.Setting, analyze.Percent(t.Error))
+		}
 	}
 	err = profile(a.debug.Profile, func() (err error) {
-		report, err = analyze.Run(ctx, sys.System, a.Options)
+		report, err = runner.Analyze(ctx, a.request, a.Search)
 		return err
 	})
-	cause := context.Cause(ctx)
-	switch {
-	case err == nil || cause == nil:
-		return report, err
-	case total > 0:
-		return nil, fmt.Errorf("%w with %d of %d algorithms and orders analysed: no report is written", cause, analysed, total)
+	if cause := context.Cause(ctx); cause != nil {
+		err = errors.Join(err, &runError{cause})
 	}
-	return nil, fmt.Errorf("%w before the operating point was reached: no report is written", cause)
+	return report, err
 }

@@ -6,42 +6,294 @@ import (
 	"io"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
-	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
-	"github.com/macrostep/macrostep/algorithms/analyze/twin"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/measure"
 )
-
-// abilities lists the capabilities of a component that decide which algorithms can be used.
-func abilities(s *analyze.Subsystem) string {
-	can := func(is bool, what string) string {
-		if is {
-			return what
-		}
-		return ""
-	}
-	return cmp.Or(joinNonEmpty(can(s.Rollback, "rollback"), can(s.Serializes, "serialise"), can(s.VariableStep, "variable step"),
-		can(s.InputDerivatives, "input derivatives"), can(s.DirectionalDerivatives, "directional derivatives"),
-		can(s.Stateless, "stateless")),
-		"steps of one size only")
-}
-
-// misfit returns the deviation of the model from the measurements.
-func misfit(s *analyze.Subsystem) string {
-	if s.Unmeasured || s.Why != "" && s.States == 0 || s.Model == twin.Directional {
-		return "-"
-	}
-	return fmt.Sprintf("%.0e", s.Misfit)
-}
 
 const (
+	shownBest       = 5  // alternatives
+	labelWidth      = 14 // of the lines of an answer
+	analysisWidth   = 96 // at most
 	shownGraphLoops = 5
 	shownPlaces     = 6 // of a loop, of inputs, of connections
-	shownUnstable   = 3 // strategies
 )
+
+// analysisPrinter prints an analysis: the answer on one screen, and all that it rests on.
+type analysisPrinter struct {
+	out     io.Writer
+	r       *analyze.Report
+	command string // macrostep run SYSTEM, with the settings of the analysis that a run must share
+	width   int    // of the lines; 0 = analysisWidth
+}
+
+// line prints a text beside its label.
+func (p *analysisPrinter) line(label, text string) {
+	if text != "" {
+		fmt.Fprintf(p.out, "%-*s%s\n", labelWidth, label, p.foldRest(text, labelWidth))
+	}
+}
+
+// units are those that stay with their numbers.
+var units = regexp.MustCompile(`(\d) (s|Hz|%)(\W|$)`)
+
+// foldRest folds a text whose first line begins at the indent.
+func (p *analysisPrinter) foldRest(text string, indent int) string {
+	const joined = "\x00"
+	text = foldAt(units.ReplaceAllString(text, "$1"+joined+"$2$3"), indent, cmp.Or(p.width, analysisWidth))
+	return strings.ReplaceAll(strings.TrimLeft(text, " "), joined, " ")
+}
+
+func (p *analysisPrinter) print() {
+	r := p.r
+	fmt.Fprintf(p.out, "%s, from t = %.4g to %.4g s\n\n", settingOf(&r.Present), r.Start, r.Stop)
+	if r.Verdict.State == analyze.Uncoupled {
+		p.line("Not coupled", "No output feeds an input, so no coupling can be unstable or inexact. The only errors are those of the solvers inside the "+
+			"FMUs: compare with a run at a tenth of the tolerance (--tolerance, macrostep compare).")
+		return
+	}
+	p.line("Error", p.error())
+	p.line("Usable", p.usable())
+	p.line("Better", p.better())
+	if r.Recommended != nil {
+		fmt.Fprintf(p.out, "%*s%s%s\n", labelWidth, "", p.command, flagsOf(r.Recommended))
+	}
+	if g := r.Reference.Grows; g != "" {
+		p.line("Growth", g+", in the reference as well: the system itself grows, which no algorithm and no step changes.")
+	}
+	if r.Ended == measure.ErrBudget.Error() {
+		p.line("Note", "Not all was tried, since the time is used up. More time: --budget.")
+	} else if r.Ended != "" && r.Present.Error != nil {
+		p.line("Note", fmt.Sprintf("Not all was tried: %s.", r.Ended))
+	}
+	if len(r.Strategies) > 0 {
+		fmt.Fprintln(p.out)
+		p.table(p.bestOfEach())
+	}
+	fmt.Fprintf(p.out, "%s of the system, %d FMU steps\n", plural(r.Runs, "run"), r.FMUSteps)
+}
+
+// error describes the error of the present setting.
+func (p *analysisPrinter) error() string {
+	r, t := p.r, &p.r.Present
+	switch {
+	case t.Fails != "":
+		return "Unknown, since the run ends early."
+	case t.Error == nil || r.Verdict.State == analyze.Unknown:
+		return "Unknown: " + r.Verdict.Text + "."
+	}
+	return fmt.Sprintf("%s (root mean square over the run), compared with %s.", strings.Replace(t.Off(), "the", "The", 1), r.Reference.Setting)
+}
+
+// usable describes the steps at which the present algorithm is usable, and stable.
+func (p *analysisPrinter) usable() string {
+	r := p.r
+	to := func(l analyze.Limit) (text string) {
+		if l.To > r.Step {
+			text = fmt.Sprintf(", up to %.4g s, %.2g times the present step", l.To, l.To/r.Step)
+		} else if l.To < r.Step {
+			text = fmt.Sprintf(", up to %.4g s", l.To)
+		}
+		if l.Not == 0 && l.To > r.Step {
+			text += ", the longest tried"
+		}
+		if l.Not > 0 {
+			text += fmt.Sprintf("; not at %.4g s%s", l.Not, p.at(l.Not))
+		}
+		return text
+	}
+	text := "Yes"
+	switch {
+	case r.Verdict.State == analyze.Unknown:
+		return ""
+	case r.Present.Chooses && r.Present.Usable: // longer steps stand for larger tolerances
+		return "Yes."
+	case r.Verdict.State != analyze.Usable && r.Usable.To > 0:
+		text = fmt.Sprintf("No: %s. It is usable", r.Verdict.Text)
+	case r.Verdict.State != analyze.Usable:
+		return fmt.Sprintf("No: %s.", r.Verdict.Text)
+	}
+	if text += to(r.Usable) + "."; r.Stable.To > r.Usable.To {
+		text += " Stable" + to(r.Stable) + "."
+	}
+	return text
+}
+
+// at describes the trial of the present algorithm with a step.
+func (p *analysisPrinter) at(step float64) string {
+	for _, t := range p.r.Strategies[0].Trials {
+		switch {
+		case t.Step != step:
+		case t.Fails != "":
+			return ": " + t.Fails
+		case t.Grows != "":
+			return ": " + t.Grows
+		case t.Error != nil:
+			return ": " + t.Off()
+		}
+	}
+	return ""
+}
+
+// better describes the recommendation.
+func (p *analysisPrinter) better() string {
+	r, t := p.r, p.r.Recommended
+	switch {
+	case t == nil && (r.Present.Error == nil || r.Verdict.State == analyze.Unknown):
+		return ""
+	case t == nil && r.Present.Usable && *r.Present.Error <= r.Asked:
+		return "Nothing that was tried costs a tenth less, or has a tenth less error at this cost."
+	case t == nil:
+		return fmt.Sprintf("Nothing that was tried has an error of %s.", analyze.Percent(r.Asked))
+	}
+	text := fmt.Sprintf("%s: error %s", settingOf(t), analyze.Percent(*t.Error))
+	if r.Present.Fails == "" {
+		text += ", " + costs(t.FMUSteps/r.Present.FMUSteps)
+	}
+	if t.Bound == nil || *t.Bound > r.Asked {
+		text += fmt.Sprintf("; nothing that was tried has %s", analyze.Percent(r.Asked))
+	}
+	return text + "."
+}
+
+// costs describes a ratio of costs.
+func costs(ratio float64) string {
+	switch {
+	case math.Abs(ratio-1) < 0.05:
+		return "the same cost"
+	case ratio >= 100:
+		return fmt.Sprintf("%.0f times the cost", ratio)
+	}
+	return fmt.Sprintf("%.2g times the cost", ratio)
+}
+
+// settingOf describes a setting.
+func settingOf(t *analyze.Trial) string {
+	text := t.Algorithm
+	if order := t.Order(); order != "" {
+		text += ", order " + order
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.Params)) {
+		if key != "order" {
+			text += fmt.Sprintf(", %s=%s", key, t.Params[key])
+		}
+	}
+	if !t.Chooses {
+		text += fmt.Sprintf(", steps of %.4g s", t.Step)
+	}
+	return text
+}
+
+// flagsOf returns the flags of a setting.
+func flagsOf(t *analyze.Trial) string {
+	text := " --algorithm " + t.Algorithm
+	for _, key := range slices.Sorted(maps.Keys(t.Params)) {
+		text += " --param " + quote(key+"="+t.Params[key])
+	}
+	return text + " --step-size " + seconds(t.Step)
+}
+
+// bestOfEach returns the present setting, the recommended one, and of each algorithm the cheapest that keeps the error, or else the most
+// accurate, by their costs.
+func (p *analysisPrinter) bestOfEach() (list []analyze.Trial) {
+	r := p.r
+	for _, s := range r.Strategies {
+		var best *analyze.Trial
+		keeps := func(t *analyze.Trial) bool { return t.Usable && t.Bound != nil && *t.Bound <= r.Asked }
+		for i := range s.Trials {
+			t := &s.Trials[i]
+			switch {
+			case !t.Usable:
+			case best == nil, keeps(t) && !keeps(best), keeps(t) && keeps(best) && t.FMUSteps < best.FMUSteps,
+				!keeps(t) && !keeps(best) && *t.Error < *best.Error:
+				best = t
+			}
+		}
+		if best != nil {
+			list = append(list, *best)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b analyze.Trial) int {
+		x, y := a.Bound != nil && *a.Bound <= r.Asked, b.Bound != nil && *b.Bound <= r.Asked
+		if x != y {
+			return map[bool]int{true: -1, false: 1}[x]
+		}
+		return cmp.Compare(a.FMUSteps, b.FMUSteps)
+	})
+	list = list[:min(len(list), shownBest)]
+	if b := r.Recommended; b != nil && !slices.ContainsFunc(list, func(t analyze.Trial) bool { return same(&t, b) }) {
+		list = append([]analyze.Trial{*b}, list...)
+	}
+	if !slices.ContainsFunc(list, p.isPresent) {
+		list = append(list, r.Present)
+	}
+	return list
+}
+
+func (p *analysisPrinter) isPresent(t analyze.Trial) bool { return same(&t, &p.r.Present) }
+
+func same(a, b *analyze.Trial) bool {
+	return b != nil && a.Algorithm == b.Algorithm && a.Step == b.Step && maps.Equal(a.Params, b.Params)
+}
+
+// table prints trials.
+func (p *analysisPrinter) table(list []analyze.Trial) {
+	rows := [][]string{{"algorithm", "step", "error", "of", "FMU steps/s", "usable"}}
+	for _, t := range list {
+		step, off, usable := fmt.Sprintf("%.4g s", t.Step), "-", "no"
+		if t.Chooses {
+			step = "variable"
+		}
+		if t.Error != nil && t.Fails == "" {
+			off = analyze.Percent(*t.Error)
+		}
+		if t.Usable {
+			usable = "yes"
+		}
+		if t.Fails != "" {
+			usable += ", it fails"
+		} else if t.Grows != "" {
+			usable += ", it grows"
+		}
+		if same(&t, p.r.Recommended) {
+			usable += "  <- better"
+		}
+		if p.isPresent(t) {
+			usable += "  <- present"
+		}
+		name := t
+		name.Chooses = true
+		rows = append(rows, []string{settingOf(&name), step, off, t.Of, fmt.Sprintf("%.4g", t.FMUSteps), usable})
+	}
+	table(p.out, rows)
+}
+
+// all prints all runs and the structure.
+func (p *analysisPrinter) all() {
+	var list []analyze.Trial
+	var cannot []string
+	for _, s := range p.r.Strategies {
+		list = append(list, s.Trials...)
+		if s.Why != "" {
+			cannot = append(cannot, fmt.Sprintf("%s cannot be used: %s", s.Algorithm, s.Why))
+		}
+		for _, t := range s.Trials {
+			if t.Fails != "" {
+				cannot = append(cannot, fmt.Sprintf("%s fails: %s", settingOf(&t), oneLine(t.Fails)))
+				break
+			}
+		}
+	}
+	p.table(list)
+	for _, text := range slices.Compact(cannot) {
+		fmt.Fprintln(p.out, text)
+	}
+	printStructure(p.out, &p.r.Structure)
+}
 
 // someOf lists the first names and the number of the others.
 func someOf(names []string, separator string) string {
@@ -51,7 +303,7 @@ func someOf(names []string, separator string) string {
 	return strings.Join(names, separator)
 }
 
-// printStructure prints the properties of the graph: loops, delays, bonds, and algorithms that cannot be used.
+// printStructure prints the properties of the graph: loops, delays and bonds.
 func printStructure(out io.Writer, s *analyze.Structure) {
 	fmt.Fprintf(out, "\nstructure\n")
 	printLoops(out, s.Loops)
@@ -65,8 +317,7 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 				on++
 			}
 		}
-		fmt.Fprintf(out, "  of Integers, Booleans and Strings, kept at their values in the models: "+
-			"%d of %d connections, %d of them on loops (%s)\n",
+		fmt.Fprintf(out, "  of Integers, Booleans and Strings: %d of %d connections, %d of them on loops (%s)\n",
 			n, n+len(s.Connections), on, someOf(names, ", "))
 	}
 	for _, b := range s.Bonds {
@@ -79,20 +330,9 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 	if len(s.Unconnected) > 0 {
 		fmt.Fprintf(out, "  inputs that nothing feeds: %s\n", someOf(s.Unconnected, ", "))
 	}
-	var refused, unanalysed reasons
-	for _, a := range s.Algorithms {
-		switch {
-		case a.Refused != "":
-			refused.add(a.Refused, a.Preset)
-		case a.Unanalysed != "":
-			unanalysed.add(a.Unanalysed, a.Preset)
-		}
-	}
-	refused.print(out, "  cannot be used: %s: %s\n")
-	unanalysed.print(out, "  not analysed: %s: %s\n")
 }
 
-func printLoops(out io.Writer, loops []analyze.Loop) {
+func printLoops(out io.Writer, loops []master.Loop) {
 	if len(loops) == 0 {
 		fmt.Fprintf(out, "  no algebraic loop\n")
 	}
@@ -108,18 +348,7 @@ func printLoops(out io.Writer, loops []analyze.Loop) {
 		if l.Assumed {
 			by = "assumed, as dependencies are not declared"
 		}
-		fmt.Fprintf(out, "  loop %s, %s, %s: %s\n", kind, by, l.Treatment, someOf(l.Variables, " -> "))
-		var gains []string
-		if l.Gain != nil {
-			gains = append(gains, fmt.Sprintf("gain %.3g at once", *l.Gain))
-		}
-		if l.StepGain != nil {
-			gains = append(gains, fmt.Sprintf("%.3g over a step", *l.StepGain))
-		}
-		if l.Why != "" {
-			gains = append(gains, "its gain is not known: "+l.Why)
-		}
-		fmt.Fprintf(out, "    %s\n", strings.Join(gains, ", "))
+		fmt.Fprintf(out, "  loop %s, %s: %s\n", kind, by, someOf(l.Variables, " -> "))
 	}
 }
 
@@ -152,299 +381,4 @@ func printDelays(out io.Writer, connections []analyze.Connection) {
 		by = fmt.Sprintf("up to %g macro steps", most)
 	}
 	fmt.Fprintf(out, "  delayed by %s: %s\n", by, strings.Join(parts, "; "))
-}
-
-// reasons are texts in the order of their first use, each with its algorithms.
-type reasons struct {
-	texts []string
-	of    map[string][]string
-}
-
-func (r *reasons) add(text, algorithm string) {
-	if r.of == nil {
-		r.of = map[string][]string{}
-	}
-	if r.of[text] == nil {
-		r.texts = append(r.texts, text)
-	}
-	if !slices.Contains(r.of[text], algorithm) {
-		r.of[text] = append(r.of[text], algorithm)
-	}
-}
-
-// print prints each text once, after its algorithms.
-func (r *reasons) print(out io.Writer, format string) {
-	for _, text := range r.texts {
-		fmt.Fprintf(out, format, strings.Join(r.of[text], ", "), text)
-	}
-}
-
-// printAnalysis prints all of a report for people but the verdict.
-func printAnalysis(out io.Writer, r *analyze.Report) {
-	printSubsystems(out, r.Subsystems)
-	printStructure(out, &r.Structure)
-	printStrategies(out, r)
-	printVarying(out, r)
-	printLimits(out, r)
-	printModes(out, r)
-}
-
-func printSubsystems(out io.Writer, list []analyze.Subsystem) {
-	rows := [][]string{{"component", "model", "states", "off by", "can"}}
-	for _, s := range list {
-		states := fmt.Sprint(s.States)
-		if s.Unmeasured {
-			states = "-"
-		}
-		rows = append(rows, []string{s.Name, fmt.Sprint(s.Model), states, misfit(&s), abilities(&s)})
-	}
-	table(out, rows)
-	for _, s := range list {
-		switch {
-		case s.Why == "":
-		case strings.HasPrefix(s.Why, s.Name+" "): // the component is named already
-			fmt.Fprintln(out, s.Why)
-		default:
-			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
-		}
-	}
-}
-
-// printStrategies prints the table of algorithms and orders at the macro step, with its footnotes.
-func printStrategies(out io.Writer, r *analyze.Report) {
-	fmt.Fprintf(out, "\nat %.4g s:\n", r.Step)
-	rows := [][]string{{"algorithm", "order", "radius", "error", "in one step", "FMU steps/s", "stable steps"}}
-	limit, lasts := false, false
-	for i := range r.Strategies {
-		s := &r.Strategies[i]
-		if s.Known() && s.AtLimit() {
-			limit, lasts = true, lasts || s.Lasts
-		}
-		mark := ""
-		if s.Seen != nil {
-			mark = " (seen in runs)"
-		}
-		if i == r.Recommended {
-			mark += "  <- recommended"
-		}
-		off, cost, local := "-", "-", "-"
-		for _, f := range s.Forecasts {
-			if f.Step == r.Step {
-				off, cost = f.Size(), fmt.Sprintf("%.4g", f.FMUSteps)
-			}
-		}
-		if l := s.Local; l != nil {
-			local = fmt.Sprintf("%.1e ~ H^%.1f", l.Error, math.Round(10*l.Growth)/10+0) // no −0
-		}
-		rows = append(rows, []string{s.Preset, fmt.Sprint(s.Order), radiusOf(s), off, local, cost, s.Ranges(r) + mark})
-	}
-	table(out, rows)
-	if limit {
-		fmt.Fprintf(out, "* at the limit: undamped modes have radius 1, and growth below 1e-6 per step counts as none\n")
-	}
-	printSeen(out, r)
-	if lasts {
-		fmt.Fprintf(out, "in brackets: the radius without undamped modes (an integrator that nothing holds, a gain of 1 around a loop, "+
-			"an oscillator that feeds nothing)\n")
-	}
-}
-
-// radiusOf returns the spectral radius of a strategy, with a star at the limit of stability.
-func radiusOf(s *analyze.Strategy) string {
-	switch {
-	case !s.Known():
-		return "-"
-	case s.AtLimit() && s.Lasts:
-		return fmt.Sprintf("1 * (%.6g)", s.Besides)
-	case s.AtLimit():
-		return "1 *"
-	case s.Mode == nil:
-		return fmt.Sprintf("%.4g", s.Now)
-	}
-	return fmt.Sprintf("%.6g", s.Now)
-}
-
-// printLimits prints the reasons for missing values, and the limits of the forecasts.
-func printLimits(out io.Writer, r *analyze.Report) {
-	var printed []string
-	once := func(of, why string) {
-		if why != "" && !slices.Contains(printed, why) {
-			printed = append(printed, why)
-			fmt.Fprintf(out, "\n%s: %s", of, why)
-		}
-	}
-	for _, s := range r.Strategies {
-		once(s.Preset, s.Untold)
-		once(s.Preset, prefixed("the error in one step is not known: ", s.WhyNoLocal))
-		once(fmt.Sprintf("%s, order %d", s.Preset, s.Order), s.Why)
-	}
-	if r.WhyNoError != "" {
-		fmt.Fprintf(out, "\nerrors are not forecast: %s", r.WhyNoError)
-	}
-	if isRough(r) {
-		fmt.Fprintf(out, "\n~ an order of magnitude: along the motion, %s is off its model by %.2g of how much it moves",
-			r.Stray.Of, r.Stray.Off)
-	}
-	if r.Unconfirmed != "" && slices.ContainsFunc(r.Strategies, func(s analyze.Strategy) bool { return s.Mode != nil }) {
-		fmt.Fprintf(out, "\nradii and stable steps hold only for small motions about the operating point: analyse other times too (--at)")
-	}
-	if printed != nil || r.WhyNoError != "" || isRough(r) {
-		fmt.Fprintln(out)
-	}
-}
-
-// printModes prints what is unstable by itself, and the modes of the recommended and of unstable strategies.
-func printModes(out io.Writer, r *analyze.Report) {
-	own := false // a component grows at any step
-	for _, g := range r.Alone {
-		own = own || !g.ByStep
-		fmt.Fprintf(out, "\n%s is unstable by itself, its inputs held: %s", g.Component, &g)
-		if g.ByStep {
-			fmt.Fprintf(out, "; less at shorter steps: the solver inside the FMU takes steps that are too long for it")
-		}
-	}
-	switch {
-	case r.Whole != nil:
-		fmt.Fprintf(out, "\nthe coupled system itself is unstable: %s; no macro step and no algorithm changes that\n", r.Whole)
-	case own:
-		fmt.Fprintf(out, "\nno step changes that; the radii show whether the coupling stabilises it\n")
-	case len(r.Alone) > 0:
-		fmt.Fprintln(out)
-	}
-	if s := &r.Strategies[max(r.Recommended, 0)]; s.Mode != nil {
-		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %s\n", r.Step, s.Mode)
-	}
-	unstable := 0
-	for i := range r.Strategies {
-		s := &r.Strategies[i]
-		if i == max(r.Recommended, 0) || s.Mode == nil || s.IsStable() || r.Whole != nil {
-			continue
-		}
-		if unstable++; unstable > shownUnstable {
-			continue
-		}
-		fmt.Fprintf(out, "\nunstable at %.4g s: %s of order %d grows by %.4g in each step: %s\n", r.Step, s.Preset, s.Order, s.Now, s.Mode)
-	}
-	if more := unstable - shownUnstable; more > 0 {
-		fmt.Fprintf(out, "\nand %d more unstable there, whose modes and connections are in the JSON\n", more)
-	}
-}
-
-// printVarying prints the steps that algorithms with step control settle at: for each algorithm the cheapest
-// variant within the error, else the most exact.
-func printVarying(out io.Writer, r *analyze.Report) {
-	type candidate struct {
-		v *forecast.Varying
-		s *forecast.Settled
-	}
-	var shown []string // presets
-	best := map[string]candidate{}
-	for i := range r.Varying {
-		v := &r.Varying[i]
-		s := v.Best(r.Asked)
-		if s == nil {
-			continue
-		}
-		before, known := best[v.Preset]
-		if !known {
-			shown = append(shown, v.Preset)
-		}
-		if !known || s.Better(before.s, r.Asked) {
-			best[v.Preset] = candidate{v, s}
-		}
-	}
-	var why reasons
-	for _, v := range r.Varying {
-		if _, known := best[v.Preset]; !known {
-			why.add(v.Why, v.Preset)
-		}
-	}
-	var rows [][]string
-	if len(shown) > 0 {
-		fmt.Fprintf(out, "\nwith variable steps (median, and from 10 to 90 %% of the time), over %.4g s:\n", r.Horizon)
-		rows = append(rows, []string{"algorithm", "order", "tolerance", "error", "FMU steps/s", "steps"})
-	}
-	for _, preset := range shown {
-		v, s := best[preset].v, best[preset].s
-		if s.Fails != "" {
-			why.add("it is expected to fail: "+s.Fails, preset)
-		}
-		rows = append(rows, varyingRow(preset, v, s))
-	}
-	table(out, rows)
-	why.print(out, "\nvariable steps: %s: %s\n")
-}
-
-// varyingRow is a row of printVarying.
-func varyingRow(preset string, v *forecast.Varying, s *forecast.Settled) []string {
-	order, off, cost := v.Order, "-", "-"
-	if order == "auto" && s.Accepted > 0 {
-		order = fmt.Sprintf("auto (%d)", s.MostOrder)
-	}
-	text := fmt.Sprintf("%.3g s (%.2g to %.2g)", s.Step, s.Short, s.Long)
-	switch {
-	case s.Fails != "":
-		text = "fails"
-	case s.Cut:
-		text = fmt.Sprintf("more than %d", s.Accepted-1)
-	default:
-		off, cost = s.Forecast.Size(), fmt.Sprintf("%.4g", s.FMUSteps)
-		if s.Rejected > 0 {
-			text += fmt.Sprintf(", %d of %d rejected", s.Rejected, s.Accepted+s.Rejected)
-		}
-	}
-	return []string{preset, order, fmt.Sprintf("%s=%.3g", v.Tolerance, s.Tolerance), off, cost, text}
-}
-
-// choiceFlags returns the flags of run for the recommended algorithm with step control.
-func choiceFlags(r *analyze.Report) string {
-	c := r.RecommendedVarying
-	flags := "--algorithm " + c.Preset + analyze.SettingFlags(c.Params, c.Rates)
-	if algorithms.UsesEnergy(c.Preset) {
-		for _, b := range r.Structure.Bonds {
-			if !b.Declared {
-				flags += fmt.Sprintf(" --bond '%s=%s'", b.Name, strings.Join(b.Pairs, ","))
-			}
-		}
-	}
-	return flags
-}
-
-// printSeen prints how the stability of strategies was found by runs, with precision and gaps.
-func printSeen(out io.Writer, r *analyze.Report) {
-	runs, missed, precision := 0, 0, 0.0
-	var seen *analyze.Seen
-	for i := range r.Strategies {
-		if s := r.Strategies[i].Seen; s != nil {
-			seen, runs, missed, precision = s, runs+s.Runs, missed+s.Missed, max(precision, s.Precision)
-		}
-	}
-	if seen == nil {
-		return
-	}
-	fmt.Fprintf(out, "seen in runs: in %d runs of the system itself, with inputs moved a little at the operating point, "+
-		"differences were followed over up to %d steps; growth below %.0e per step is not detected, nor are windows of stability between the steps tried",
-		runs, seen.Steps, seen.Least)
-	if precision > 0 {
-		fmt.Fprintf(out, "; the ends of stable ranges are known to a factor of %.3g", 1+precision)
-	}
-	if missed > 0 {
-		fmt.Fprintf(out, "; there was no time for %d steps; allow more with --runs", missed)
-	}
-	fmt.Fprintln(out)
-}
-
-// isRough reports whether a printed error is only an order of magnitude.
-func isRough(r *analyze.Report) bool {
-	if r.Promised != nil && r.Promised.IsRough() {
-		return true
-	}
-	for _, s := range r.Strategies {
-		for _, f := range s.Forecasts {
-			if f.Step == r.Step && f.IsRough() {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -130,7 +130,10 @@ func (p *program) tellOld(name string) {
 
 // oldFlags are flags of the program that go with the next release, and what is in their place.
 var oldFlags = map[string]string{flagMetrics: "--live, which serves /metrics", flagLogLevel: "-v or -vv", flagLogCalls: "--debug calls=FILE",
-	flagFormat: "--json or --sarif"}
+	flagFormat: "--json or --sarif", flagRuns: "--budget", flagAt: "nothing: the whole run is analysed"}
+
+// Flags of analyze that go.
+const flagRuns, flagAt = "runs", "at"
 
 // flagSynonyms are words that other tools use for our flags.
 var flagSynonyms = map[string]string{

@@ -33,7 +33,7 @@ const (
 var commonFlags = map[string][]string{
 	"demo":    {"all", flagOutput, flagForce},
 	"run":     {"stop-time", "step-size", flagAlgorithm, flagCheck, flagSet, "input", "record", "output-interval", flagOutput, flagReport, flagVerbose},
-	"analyze": {"step-size", "stop-time", "error", "at", "order", flagSet, "plot"},
+	"analyze": {"step-size", "stop-time", "error", "budget", "all", flagSet, "plot"},
 	"study":   {"vary", "collect", "run", "design", "samples", "engines", flagOutput, flagResume},
 }
 

@@ -27,7 +27,7 @@ import (
 // Options are the additions of a program to macrostep.
 type Options struct {
 	// Presets are coupling algorithms in addition to those of package algorithms. --algorithm or a
-	// system chooses them, and macrostep algorithms lists them. macrostep analyze does not analyse them.
+	// system chooses them, and macrostep algorithms lists them, and macrostep analyze tries them.
 	Presets []algorithms.Preset
 	// Dialects read additions of further tools to SSP, after those of package dialect.
 	Dialects []ssp.Dialect

@@ -357,7 +357,7 @@ func readAnalysis(path string) (*analyze.Report, error) {
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("--analysis: %s: %w; name the output of macrostep analyze --json", path, err)
 	}
-	if len(r.Strategies) == 0 || r.Recommended >= len(r.Strategies) {
+	if len(r.Strategies) == 0 {
 		return nil, fmt.Errorf("--analysis: %s holds no analysis; name the output of macrostep analyze --json", path)
 	}
 	return r, nil

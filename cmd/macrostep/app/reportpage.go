@@ -257,7 +257,7 @@ func pageOf(r *reportParts, components []string) *page.Page {
 		add(page.Section{Title: "System", Text: []string{"There is no picture of the system: " + r.noGraph}})
 	}
 	if m != nil {
-		add(costSection(m), analysisSection(m, r.analysis))
+		add(costSection(m), analysisSection(r.analysis))
 		add(manifestSections(m)...)
 	}
 	out.Sections = withContent(out.Sections)
@@ -585,36 +585,30 @@ func costSection(m *record.Manifest) page.Section {
 	return s
 }
 
-// analysisSection returns the analysis made before the run; r may be nil.
-func analysisSection(m *record.Manifest, r *analyze.Report) page.Section {
-	s := page.Section{Title: "Analysis before the run"}
-	for _, text := range slices.Concat(m.Notes, m.Warnings) {
-		if rest, ok := strings.CutPrefix(text, "analysis: "); ok {
-			s.Text = append(s.Text, rest)
-		}
-	}
+// analysisSection returns an analysis of the system; r may be nil.
+func analysisSection(r *analyze.Report) page.Section {
+	s := page.Section{Title: "Analysis"}
 	if r == nil {
 		return s
 	}
+	s.Text = append(s.Text, fmt.Sprintf("The present setting is %s: %s.", r.Verdict.State, r.Verdict.Text))
 	var rows [][]string
-	for i := range r.Strategies {
-		a := &r.Strategies[i]
-		name, radius, off, cost := a.Preset, "–", "–", "–"
-		if i == r.Recommended {
-			name += " (recommended)"
-		}
-		if a.Known() {
-			radius = fmt.Sprintf("%.6g", a.Now)
-		}
-		for _, f := range a.Forecasts {
-			if f.Step == r.Step {
-				off, cost = f.Size(), fmt.Sprintf("%.4g", f.FMUSteps)
+	for _, line := range r.Strategies {
+		for _, t := range line.Trials {
+			name, off, usable := settingOf(&t), "–", "no"
+			if same(&t, r.Recommended) {
+				name += " (recommended)"
 			}
+			if t.Error != nil {
+				off = analyze.Percent(*t.Error)
+			}
+			if t.Usable {
+				usable = "yes"
+			}
+			rows = append(rows, []string{name, number(t.Step), off, t.Of, fmt.Sprintf("%.4g", t.FMUSteps), cmp.Or(t.Fails, t.Grows, usable)})
 		}
-		rows = append(rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, a.Ranges(r)})
 	}
-	addTable(&s, fmt.Sprintf("at %g s, with macro steps of %.4g s", r.At, r.Step),
-		"algorithm|order|spectral radius|error|FMU steps per s|stable steps", rows)
+	addTable(&s, "Runs compared with "+r.Reference.Setting, "setting|step in s|error|of|FMU steps per s|usable", rows)
 	return s
 }
 
@@ -653,13 +647,7 @@ func manifestSections(m *record.Manifest) []page.Section {
 		return []string{f.Component, f.Path, f.Tool, cmp.Or(f.Isolated, "no"), strings.Join(f.Quirks, ", "),
 			strings.TrimPrefix(f.Hash, "sha256:")}
 	}))
-	var notes []string
-	for _, text := range m.Notes {
-		if !strings.HasPrefix(text, "analysis: ") {
-			notes = append(notes, text)
-		}
-	}
-	return []page.Section{coupling, settings, {Title: "Notes", Text: notes, Closed: true}}
+	return []page.Section{coupling, settings, {Title: "Notes", Text: m.Notes, Closed: true}}
 }
 
 // componentsOf returns the components of a run; nil = there is no manifest.

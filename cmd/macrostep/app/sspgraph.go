@@ -56,7 +56,11 @@ func (p *program) sspGraphCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return p.sspGraph(path, output, part, c.Bool(flagForce))
+			s, err := p.sspGraph(path, output, part, c.Bool(flagForce))
+			if err == nil {
+				p.wrote(output, ": %d components, %d connections", len(s.Nodes), len(s.Edges))
+			}
+			return err
 		},
 	}
 }
@@ -164,25 +168,21 @@ func regrouped(s *graph.System, nodes []graph.Node, group []int) *graph.System {
 	return out
 }
 
-func (p *program) sspGraph(path, output string, q part, force bool) error {
-	s, err := pictured(path, p.dialects)
-	if err != nil {
+// sspGraph draws a system into a file and returns what is in the picture.
+func (p *program) sspGraph(path, output string, q part, force bool) (s *graph.System, err error) {
+	if s, err = pictured(path, p.dialects); err != nil {
 		if s, err = p.picturedAlone(path, err); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if s, err = q.of(s); err != nil {
-		return err
+		return nil, err
 	}
 	if len(s.Nodes) > readable {
 		fmt.Fprintf(p.stderr, "warning: a picture of %d components is hard to read; --depth 1 draws nested systems as boxes, "+
 			"--around COMPONENT a part\n", len(s.Nodes))
 	}
-	if err := p.writeOutput(output, force, func(w io.Writer) error { return graph.SVG(w, s) }, nil); err != nil {
-		return err
-	}
-	p.wrote(output, ": %d components, %d connections", len(s.Nodes), len(s.Edges))
-	return nil
+	return s, p.writeOutput(output, force, func(w io.Writer) error { return graph.SVG(w, s) }, nil)
 }
 
 // pictured returns the picture of a system with its FMUs.
