@@ -144,6 +144,9 @@ func New(c *measure.Comparison, presets algorithms.Catalog) *Report {
 		r.Ended = c.Err.Error()
 	}
 	r.Verdict = r.judge(c)
+	if c.Bar != nil && c.Bar.Partial {
+		r.Verdict.Text += fmt.Sprintf(" (up to t = %.4g s only, which was reached)", c.Bar.Until)
+	}
 	return r
 }
 

@@ -208,7 +208,11 @@ func (s *search) sharpen(ctx context.Context, present *course) error {
 		if err := s.advance(ctx, s.refine(b)...); err != nil {
 			return err
 		}
-		b.compare(s.Samples, n)
+		if b.compare(s.Samples, n); b.moved == nil { // it fails
+			b.courses = b.courses[:len(b.courses)-1]
+			b.compare(s.Samples, n)
+			break
+		}
 		b.courses[len(b.courses)-3].points = nil
 		if b.idle || b.change > before {
 			break

@@ -130,3 +130,20 @@ func TestSearchEnds(t *testing.T) {
 		t.Errorf("%v, %+v", err, out)
 	}
 }
+
+// Where a finer reference fails, the one before stays, with what it changed by as its error.
+func TestSearchFinerFails(t *testing.T) {
+	o := searching(t, fixed("explicit", "0", 0.05), plain)
+	o.Error = 1e-5
+	begin := o.Begin
+	o.Begin = func(ctx context.Context, s measure.Setting, rec master.Recorder) (*master.Run, func() error, error) {
+		if s.Step < 0.05/8 {
+			return nil, nil, errors.New("no license")
+		}
+		return begin(ctx, s, rec)
+	}
+	out, err := o.Run(t.Context())
+	if err != nil || out.Reference.Step < 0.05/8 || !(out.Change > 1e-5) || !(out.Present.Bound > out.Present.Error) || out.Best != nil && out.Best.Bound <= 1e-5 {
+		t.Errorf("%v, %+v", err, out)
+	}
+}

@@ -179,6 +179,9 @@ func (p *program) analysed(ctx context.Context, a *analysis) (report *analyze.Re
 		report, err = runner.Analyze(ctx, a.request, a.Search)
 		return err
 	})
+	if report == nil && errors.Is(err, measure.ErrBudget) {
+		err = &runError{fmt.Errorf("%w before one run has ended; more time: --budget", err)}
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = errors.Join(err, &runError{cause})
 	}
