@@ -111,6 +111,27 @@ func TestAnalyze(t *testing.T) {
 	}
 }
 
+// run --accuracy runs a setting that has it, by runs with far smaller steps, keeps what is given, and fails where there is none.
+func TestAccuracy(t *testing.T) {
+	t.Parallel()
+	path := system(t, "quarter-car-b")
+	fine := []string{"--algorithm", "implicit", "--param", "order=1", "--step-size", "1e-4"}
+	for _, args := range [][]string{{"--accuracy", "2%"}, {"--accuracy", "2%", "--algorithm", "gauss-seidel"}} {
+		o := complete(t, append(args, path, "--budget", "600")...)
+		m := o.manifest
+		found := flags(&analyze.Trial{Algorithm: m.Algorithm, Params: m.Parameters, Step: m.StepSize.Value})
+		if off := beside(t, path, m.Error.Where, found, fine); off > 0.02 || *m.Error.Worst > 0.02 || m.StepSize.Source != "--accuracy" ||
+			len(args) > 2 && m.Algorithm != "gauss-seidel" {
+			t.Errorf("%v: %s is %.3g off, told %+v, step %+v", args, found, off, m.Error, m.StepSize)
+		}
+	}
+	o := run(t, path, "--accuracy", "0.1%", "--step-size", "0.01", "--budget", "600")
+	if o.is(t, 1, "no setting with an error of 0.1 % was found"); o.manifest.StepSize.Value != 0.01 || o.manifest.Status != "complete" {
+		t.Errorf("%+v, %s", o.manifest.StepSize, o.manifest.Status)
+	}
+	run(t, path, "--accuracy", "1%", "--check").is(t, 2, "leave out --check")
+}
+
 // The limit of stability of a strategy lies between the two steps of the report: that of the independent propagation matrix (schweizer), and
 // those of sadjina, 53.2 ms and 11.23 ms.
 func TestAnalyzeLimits(t *testing.T) {

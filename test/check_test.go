@@ -234,7 +234,7 @@ func TestCheckCommand(t *testing.T) {
 		}
 	}
 	for _, c := range [][]string{
-		{"--budget needs --check", "run", path, "--budget", "1"},
+		{"--budget needs --check or --accuracy", "run", path, "--budget", "1"},
 		{"for 5 %, write 5%", "run", path, "--check=5"},
 		{"--check does not apply to studies", "study", path, "--vary", "wheel.k_w=1e5", "--collect", "final(chassis.v_c)", "--run", "check=1%", "-o", filepath.Join(t.TempDir(), "s")},
 	} {

@@ -57,14 +57,14 @@ func TestInterruptWhileHanging(t *testing.T) {
 	}
 }
 
-// An interrupted analysis reports its progress, and that it leaves nothing.
+// An interrupted analysis prints what is known, if anything is.
 func TestInterruptAnalysis(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	p := start(t, "analyze", system(t, "energy-star-5"), "--order", "5", "--plot", "pictures")
+	p := start(t, "analyze", system(t, "energy-star-5"), "--stop-time", "1000", "--budget", "600")
 	until(t, "the analysis unpacks the system", func() bool { return len(listed(t, os.TempDir())) > 0 })
 	p.signal(t, syscall.SIGINT)
 	code, text := p.end(), p.out.String()
-	if code != 1 || !strings.Contains(text, "no report is written") || strings.Contains(text, "stable steps") || len(listed(t, p.Dir)) > 0 {
+	if code != 1 || !strings.Contains(text, "nothing is known") && !strings.Contains(text, "Not all was tried: interrupted") || len(listed(t, p.Dir)) > 0 {
 		t.Errorf("exit code %d, %v\n%s", code, listed(t, p.Dir), text)
 	}
 }

@@ -98,7 +98,7 @@ func New(c *measure.Comparison, presets algorithms.Catalog) *Report {
 	s := c.Samples
 	r := &Report{Start: s.Start, Stop: s.Stop, Step: c.Present.Step, Asked: c.Error, Runs: c.Runs, FMUSteps: c.Cost}
 	describe := func(t *measure.Trial) Trial {
-		out := Trial{Algorithm: t.Preset, Params: changed(presets, t.Setting), Step: t.Step, Chooses: t.Chooses(), Stable: t.Stable, Usable: t.Usable,
+		out := Trial{Algorithm: t.Preset, Params: Changed(presets, t.Setting), Step: t.Step, Chooses: t.Chooses(), Stable: t.Stable, Usable: t.Usable,
 			FMUSteps: float64(t.Cost) / math.Max(t.Until-s.Start, t.Step)}
 		for _, rate := range t.Rates {
 			out.Rates = append(out.Rates, rate.String())
@@ -150,8 +150,8 @@ func New(c *measure.Comparison, presets algorithms.Catalog) *Report {
 	return r
 }
 
-// changed returns the parameters of a setting that are not the defaults, and always its order.
-func changed(presets algorithms.Catalog, s measure.Setting) map[string]string {
+// Changed returns the parameters of a setting that are not the defaults, and always its order.
+func Changed(presets algorithms.Catalog, s measure.Setting) map[string]string {
 	out := map[string]string{}
 	p, err := presets.Find(s.Preset)
 	if err != nil {

@@ -66,6 +66,7 @@ type Outcome struct {
 	ManifestPath  string           // "" = none was written
 	Table         bool             // there is a table of results
 	Rows, Columns int              // of the table
+	Found         string           // flags of the setting that was run for Request.Accuracy; "" = none was looked for
 	Result        master.Result    `json:"-"` // of a run that has begun
 }
 
@@ -82,6 +83,9 @@ func (by Runner) Run(ctx context.Context, req Request) (Outcome, error) {
 	}
 	if by.At == nil {
 		by.At = func(path string) string { return path }
+	}
+	if req.Accuracy > 0 {
+		return by.accurate(ctx, req)
 	}
 	r := &run{Runner: by, Request: req, events: newEvents(by.Events, req.LogLevel)}
 	err := r.run(ctx)

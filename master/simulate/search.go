@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/measure"
@@ -22,7 +23,7 @@ type Search struct {
 	Order    int           // highest extrapolation order of fixed steps
 	Presets  []string      // that are tried beside the algorithm of the request
 	From, To float64       // s, bounds of the steps; 0 = a thirtieth and thirty times the step of the request
-	Fixed    bool          // the step is kept
+	Keep     bool          // an algorithm and a step that the request or the documents give are kept
 	Limits   bool          // the longest usable step of the request's algorithm is looked for; with All, of each
 	All      bool
 	Found    func(*measure.Comparison) // is called after each trial; may be nil
@@ -66,7 +67,10 @@ func (by Runner) Search(ctx context.Context, req Request, o Search) (out *measur
 	if r.sys.Tolerance != nil {
 		r.opt.Tolerance = r.sys.Tolerance.Value
 	}
-	search := &measure.Search{Error: o.Error, From: o.From, To: o.To, Fixed: o.Fixed, Limits: o.Limits, All: o.All, Found: o.Found,
+	if o.Keep && (r.Algorithm != "" || r.sys.Algorithm != "") {
+		o.Presets = nil
+	}
+	search := &measure.Search{Error: o.Error, From: o.From, To: o.To, Fixed: o.Keep && r.Step != nil, Limits: o.Limits, All: o.All, Found: o.Found,
 		Others: r.others(o), Plan: measure.Plan{
 			Setting: measure.Setting{Preset: r.chosen.Preset, Params: r.chosen.Values, Step: r.opt.Step, Rates: r.chosen.Rates},
 			Samples: &measure.Samples{Start: r.opt.Start, Stop: r.opt.Stop}, Reverts: r.reverts(), Serial: r.sys.Few, Progress: r.events.doing,
@@ -149,4 +153,57 @@ func (r *run) bonds() []algorithms.Bond {
 		return r.chosen.Bonds
 	}
 	return watchedBonds(r.sys)
+}
+
+// For Request.Accuracy: the time for the search, if none is given, and what is tried beside explicit coupling.
+const accuracyBudget = time.Minute
+
+var accuracyPresets = []string{"explicit", "gauss-seidel", "implicit", "model-based-corrector", "richardson", "ex-slocal"}
+
+// accurate looks for the cheapest setting with the accuracy that a request asks for, and runs it with a check.
+func (by Runner) accurate(ctx context.Context, req Request) (Outcome, error) {
+	limit, budget := req.Accuracy, accuracyBudget
+	if req.Check != nil {
+		budget = req.Check.Budget
+	}
+	quiet := req
+	quiet.Accuracy, quiet.Check = 0, nil
+	c, err := by.Search(ctx, quiet, Search{Error: limit, Budget: budget, Order: 1, Presets: accuracyPresets, Keep: true})
+	if cause := context.Cause(ctx); cause != nil {
+		err = errors.Join(err, fmt.Errorf("%w while a setting for --accuracy was looked for: nothing was run", cause))
+	}
+	if err != nil || c == nil {
+		return Outcome{}, err
+	}
+	found := c.Present
+	if c.Best != nil {
+		found = c.Best
+		quiet.Algorithm, quiet.Params = found.Preset, analyze.Changed(by.Presets, found.Setting)
+		quiet.Step = &Setting{Value: found.Step, Source: "--accuracy"}
+		for _, g := range []Given{{Name: "algorithm", Text: found.Preset}, {Name: "step-size", Text: strconv.FormatFloat(found.Step, 'g', -1, 64)}} {
+			g.Source = "--accuracy"
+			quiet.Given = append(quiet.Given, g)
+		}
+	}
+	quiet.Check = &Check{Limit: limit, Budget: budget}
+	out, err := by.Run(ctx, quiet)
+	out.Found = "--algorithm " + found.Preset
+	params := analyze.Changed(by.Presets, found.Setting)
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		out.Found += fmt.Sprintf(" --param %s=%s", key, params[key])
+	}
+	out.Found += fmt.Sprintf(" --step-size %g", found.Step)
+	if err != nil || out.Manifest == nil {
+		return out, err
+	}
+	switch e := out.Manifest.Error; {
+	case e == nil || e.Worst == nil:
+		err = fmt.Errorf("no setting with an error of %.3g %% is known", 100*limit)
+	case *e.Worst > limit:
+		err = fmt.Errorf("no setting with an error of %.3g %% was found; this is the best that was tried", 100*limit)
+	}
+	if err != nil && c.Err != nil {
+		err = fmt.Errorf("%w (%w)", err, c.Err)
+	}
+	return out, err
 }

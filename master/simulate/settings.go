@@ -138,7 +138,14 @@ var Settings = []*Entry{
 			r.check().Limit, err = ParseLimit(text)
 			return "", err
 		}},
-	{Name: "budget", Category: coupling, Scope: OfCall, Doc: "end --check after `T` seconds; the error of the part reached is kept",
+	{Name: "accuracy", Category: coupling, Scope: OfCall,
+		Doc: "run the cheapest setting found with a coupling error of at most `LIMIT`; what is given stays",
+		set: func(r *Request, text string) (string, error) {
+			var err error
+			r.Accuracy, err = ParseLimit(text)
+			return "", err
+		}},
+	{Name: "budget", Category: coupling, Scope: OfCall, Doc: "end --check after `T` seconds, and the search of --accuracy (default: 60); what is known is kept",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.check().Budget, err = duration(text)
 			return "", err
@@ -352,8 +359,11 @@ func (r *Request) Complete() error {
 			}
 		}
 	}
-	if r.Check != nil && r.Check.Limit == 0 {
-		errs = append(errs, errors.New("--budget needs --check"))
+	switch {
+	case r.Accuracy > 0 && r.given("check", ""):
+		errs = append(errs, errors.New("--accuracy checks the result, too; leave out --check"))
+	case r.Check != nil && r.Check.Limit == 0 && r.Accuracy == 0:
+		errs = append(errs, errors.New("--budget needs --check or --accuracy"))
 	}
 	if r.Restarts > 0 && r.Isolate == assemble.IsolateNever && len(r.IsolateComponents) == 0 {
 		errs = append(errs, fmt.Errorf("--on-crash restart needs FMUs in separate processes; leave out --isolate %s", r.Isolate))

@@ -182,7 +182,10 @@ func (p *program) analysed(ctx context.Context, a *analysis) (report *analyze.Re
 	if report == nil && errors.Is(err, measure.ErrBudget) {
 		err = &runError{fmt.Errorf("%w before one run has ended; more time: --budget", err)}
 	}
-	if cause := context.Cause(ctx); cause != nil {
+	switch cause := context.Cause(ctx); {
+	case cause != nil && report == nil:
+		err = &runError{fmt.Errorf("%w before one run has ended: nothing is known", cause)}
+	case cause != nil:
 		err = errors.Join(err, &runError{cause})
 	}
 	return report, err

@@ -104,6 +104,9 @@ func summary(o *simulate.Outcome, verbose bool) string {
 	} else if n, how := stepLoops(m.Loops); n > 0 {
 		fmt.Fprintf(&b, "loops     %s, %s; --%s lists the variables\n", plural(n, "algebraic loop"), how, flagVerbose)
 	}
+	if o.Found != "" {
+		fmt.Fprintf(&b, "setting   %s\n", o.Found)
+	}
 	printIsolation(&b, m.FMUs)
 	printFiles(&b, o)
 	if verbose {
