@@ -162,10 +162,9 @@ func (in *input) err() error {
 type bound = func(text string) (float64, error)
 
 var (
-	positive        = simulate.Positive(simulate.ParseNumber)
-	notNegative     = simulate.NotNegative(simulate.ParseNumber)
-	positiveTime    = simulate.Positive(simulate.ParseTime)
-	notNegativeTime = simulate.NotNegative(simulate.ParseTime)
+	positive     = simulate.Positive(simulate.ParseNumber)
+	notNegative  = simulate.NotNegative(simulate.ParseNumber)
+	positiveTime = simulate.Positive(simulate.ParseTime)
 )
 
 // float returns the value or default of a flag; 0 if there is neither.
