@@ -3,6 +3,7 @@ package test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/cmplx"
 	"os/exec"
@@ -125,6 +126,13 @@ func TestAccuracy(t *testing.T) {
 			t.Errorf("%v: %s is %.3g off, told %+v, step %+v", args, found, off, m.Error, m.StepSize)
 		}
 	}
+	at := filepath.Join(t.TempDir(), "checkpoint")
+	whole := complete(t, path, "--accuracy", "2%", "--budget", "600", "--checkpoint", "1", at)
+	resumed := run(t, "--resume", at, "--stop-time", "5")
+	if resumed.is(t, 0); resumed.manifest.Algorithm != whole.manifest.Algorithm || resumed.manifest.StepSize.Value != whole.manifest.StepSize.Value ||
+		!maps.Equal(resumed.manifest.Parameters, whole.manifest.Parameters) {
+		t.Errorf("resumed with %s, %v, %+v", resumed.manifest.Algorithm, resumed.manifest.Parameters, resumed.manifest.StepSize)
+	}
 	o := run(t, path, "--accuracy", "0.1%", "--step-size", "0.01", "--budget", "600")
 	if o.is(t, 1, "no setting with an error of 0.1 % was found"); o.manifest.StepSize.Value != 0.01 || o.manifest.Status != "complete" {
 		t.Errorf("%+v, %s", o.manifest.StepSize, o.manifest.Status)
@@ -245,6 +253,17 @@ func TestSteadyGrowth(t *testing.T) {
 	run(t, system(t, "energy-oscillator"), "--step-size", "0.05", "--stop-time", "5", "--strict").is(t, 1)
 }
 
+// The error of a third-party system is that of a run beside one with far smaller steps.
+func testRealAnalyze(t *testing.T) {
+	path := filepath.Join(*realDir, "systems", "libcosim", "quarter_truck", "OspSystemStructure.xml")
+	stop := []string{"--stop-time", "2"}
+	r := analysis(t, append(stop, path, "--algorithm", "explicit", "--step-size", "0.002")...)
+	fine := append(stop, "--algorithm", "gauss-seidel", "--step-size", "1e-4")
+	if off := beside(t, path, r.Present.Of, append(flags(&r.Present), stop...), fine); off > 1.5**r.Present.Error || *r.Present.Error > 1.5*off {
+		t.Errorf("%s is %.3g off, not %.3g", r.Present.Of, off, *r.Present.Error)
+	}
+}
+
 // The swings of the crane grow more and more slowly, up to thirty times those of finer coupling: the page says so. A check
 // finds that the coupling is the cause of the growth of the dampers.
 func testRealGrowth(t *testing.T) {
@@ -261,11 +280,4 @@ func testRealGrowth(t *testing.T) {
 	if o.manifest.Outcome.Stability != master.Unstable {
 		t.Errorf("dampers: %+v\n%s", o.manifest.Outcome, o.output)
 	}
-}
-
-func most(x []float64) (m float64) {
-	for _, v := range x {
-		m = max(m, math.Abs(v))
-	}
-	return m
 }

@@ -71,7 +71,7 @@ type Comparison struct {
 	Change float64
 	Runs   int
 	Cost   int   // steps of subsystems in all runs
-	Err    error // why there are not more trials: ErrBudget, the cause of the context, or that there is no reference
+	Err    error // why the search ended early, such as ErrBudget; nil = it did not
 }
 
 // steps of the ladder, and the places on it: 0 is the step of the run, 1 is 1.5 times shorter.
@@ -99,10 +99,11 @@ type search struct {
 	doubt   []float64 // by variable: error that the reference may have, relative to the motion
 }
 
-// Run makes the search. It ends when no further trial is expected to be better, by the budget, or with the context: then what is known is
-// returned, with the reason.
+// Run searches until no further trial is expected to be better, the budget is used up, or the context ends. In the last two cases the
+// comparison has the trials made so far, and the reason in Err.
 func (o *Search) Run(ctx context.Context) (*Comparison, error) {
-	s := &search{meter: meter{Plan: &o.Plan, keep: true}, o: o, began: time.Now(), out: &Comparison{Samples: o.Samples, Change: -1}}
+	plan := o.Plan // its setting and samples may become those of a run with shorter steps
+	s := &search{meter: meter{Plan: &plan, keep: true}, o: o, began: time.Now(), out: &Comparison{Samples: o.Samples, Change: -1}}
 	defer func() {
 		for _, c := range s.courses {
 			s.end(c)
@@ -171,7 +172,7 @@ func (s *search) run(ctx context.Context) error {
 			out.Error = p.Error
 		}
 	}
-	s.told()
+	s.report()
 	if bar.Undetermined || bar.At < 0 {
 		return nil
 	}
@@ -184,8 +185,8 @@ func (s *search) run(ctx context.Context) error {
 	return s.tryAll(ctx)
 }
 
-// told tells what is known.
-func (s *search) told() {
+// report passes on what is known so far.
+func (s *search) report() {
 	if s.o.Found != nil {
 		s.recommend()
 		s.o.Found(s.out)
@@ -348,7 +349,7 @@ func (s *search) try(ctx context.Context, l *Line, rung int) (*Trial, error) {
 	if c.err != nil && c.steps == 0 {
 		l.Why, l.closed, l.Trials = c.err.Error(), true, nil
 	}
-	s.told()
+	s.report()
 	return t, nil
 }
 
@@ -387,7 +388,8 @@ func (s *search) tryAll(ctx context.Context) error {
 	}
 }
 
-// span is the ratio of the longest and the shortest step to that of the run, if nothing else is asked for; its square if nothing keeps the error at the step of the run.
+// span is the ratio of the longest and the shortest step to that of the run, if nothing else is asked for. Steps are shorter by its square
+// where nothing keeps the error at the step of the run.
 const span = 30
 
 // within reports whether steps at a place on the ladder are tried.

@@ -180,11 +180,15 @@ func (by Runner) accurate(ctx context.Context, req Request) (Outcome, error) {
 		found = c.Best
 		quiet.Algorithm, quiet.Params = found.Preset, analyze.Changed(by.Presets, found.Setting)
 		quiet.Step = &Setting{Value: found.Step, Source: "--accuracy"}
-		for _, g := range []Given{{Name: "algorithm", Text: found.Preset}, {Name: "step-size", Text: strconv.FormatFloat(found.Step, 'g', -1, 64)}} {
-			g.Source = "--accuracy"
-			quiet.Given = append(quiet.Given, g)
+		quiet.find("algorithm", found.Preset, "")
+		quiet.find("step-size", strconv.FormatFloat(found.Step, 'g', -1, 64), "")
+		for _, key := range slices.Sorted(maps.Keys(quiet.Params)) {
+			quiet.find("param", key+"="+quiet.Params[key], key)
 		}
 	}
+	// A resumed run has the setting that was found.
+	quiet.Given = slices.DeleteFunc(quiet.Given, func(g Given) bool { return g.Name == "accuracy" || g.Name == "budget" })
+	quiet.find("check", strconv.FormatFloat(limit, 'g', -1, 64), "")
 	quiet.Check = &Check{Limit: limit, Budget: budget}
 	out, err := by.Run(ctx, quiet)
 	out.Found = "--algorithm " + found.Preset
@@ -206,4 +210,9 @@ func (by Runner) accurate(ctx context.Context, req Request) (Outcome, error) {
 		err = fmt.Errorf("%w (%w)", err, c.Err)
 	}
 	return out, err
+}
+
+// find adds a setting that was found to those given.
+func (r *Request) find(name, text, key string) {
+	r.Given = append(slices.Clip(r.Given), Given{Name: name, Text: text, Key: key, Source: "--accuracy"})
 }

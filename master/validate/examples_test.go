@@ -186,8 +186,8 @@ func (e *example) judge(t *testing.T, strict bool) *validate.Report {
 	return r
 }
 
-// only checks that there is one finding that the base has not, but for those of the rules in the option also; that it
-// has its words and line; and that its path leads to one element.
+// only checks a new finding, one that the base does not have: it has the words and the line of the example, and its path leads to one
+// element. Every other new finding is of a rule in the option also.
 func (e *example) only(t *testing.T, findings, base []finding) {
 	t.Helper()
 	inBase := map[string]bool{}
