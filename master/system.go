@@ -535,6 +535,27 @@ func (s *System) Sources(i int) []int {
 	return slices.Compact(out)
 }
 
+// Affects reports whether subsystem from feeds subsystem to, directly or through others.
+func (s *System) Affects(from, to int) bool {
+	seen := make([]bool, len(s.Infos))
+	var visit func(i int) bool
+	visit = func(i int) bool {
+		for _, j := range s.Sources(i) {
+			if j == from {
+				return true
+			}
+			if !seen[j] {
+				seen[j] = true
+				if visit(j) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return visit(to)
+}
+
 // SequenceFromGraph orders the subsystems so that each comes after its sources, except within a
 // feedback loop, whose members keep the order of the system.
 func (s *System) SequenceFromGraph() []int {

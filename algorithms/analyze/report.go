@@ -23,12 +23,13 @@ type Report struct {
 	Usable Limit `json:"usable"`
 	Stable Limit `json:"stable"`
 	// Recommended is better than the present setting (measure.Comparison.Best); nil = nothing that was tried is.
-	Recommended *Trial     `json:"recommended"`
-	Strategies  []Strategy `json:"strategies"` // the first is the present one
-	Runs        int        `json:"runs"`
-	FMUSteps    int        `json:"fmu_steps"`       // of all runs
-	Ended       string     `json:"ended,omitempty"` // why no more was tried; "" = nothing more can be better
-	Structure   Structure  `json:"structure"`
+	Recommended *Trial          `json:"recommended"`
+	Strategies  []Strategy      `json:"strategies"` // the first is the present one
+	Runs        int             `json:"runs"`
+	FMUSteps    int             `json:"fmu_steps"`       // of all runs
+	Ended       string          `json:"ended,omitempty"` // why no more was tried; "" = nothing more can be better
+	Motion      *measure.Motion `json:"motion"`          // nil = there was no time for it, or the system has no loops
+	Structure   Structure       `json:"structure"`
 }
 
 // Limit is between two steps that were tried: the longest at which something holds, and the next, at which it does not; 0 = none.
@@ -96,7 +97,7 @@ func (t *Trial) Order() string { return t.Params["order"] }
 // New describes a comparison. presets are those of its settings.
 func New(c *measure.Comparison, presets algorithms.Catalog) *Report {
 	s := c.Samples
-	r := &Report{Start: s.Start, Stop: s.Stop, Step: c.Present.Step, Asked: c.Error, Runs: c.Runs, FMUSteps: c.Cost}
+	r := &Report{Start: s.Start, Stop: s.Stop, Step: c.Present.Step, Asked: c.Error, Runs: c.Runs, FMUSteps: c.Cost, Motion: c.Motion}
 	describe := func(t *measure.Trial) Trial {
 		out := Trial{Algorithm: t.Preset, Params: Changed(presets, t.Setting), Step: t.Step, Chooses: t.Chooses(), Stable: t.Stable, Usable: t.Usable,
 			FMUSteps: float64(t.Cost) / math.Max(t.Until-s.Start, t.Step)}

@@ -106,21 +106,6 @@ const explicit, gaussSeidel, implicit = "explicit", "gauss-seidel", "implicit"
 // discreteConnections returns the connections of Integers, Booleans and Strings.
 func discreteConnections(sys *master.System) []DiscreteConnection {
 	out := []DiscreteConnection{}
-	// reaches[i] are the subsystems that affect i; all outputs of a subsystem may depend on all its inputs.
-	reaches := make([]map[int]bool, len(sys.Infos))
-	var visit func(seen map[int]bool, to int)
-	visit = func(seen map[int]bool, to int) {
-		for _, from := range sys.Sources(to) {
-			if !seen[from] {
-				seen[from] = true
-				visit(seen, from)
-			}
-		}
-	}
-	for i := range sys.Infos {
-		reaches[i] = map[int]bool{}
-		visit(reaches[i], i)
-	}
 	owner := func(place string) int {
 		return slices.IndexFunc(sys.Infos, func(i *master.Info) bool {
 			port, ok := strings.CutPrefix(place, i.Name+".")
@@ -130,7 +115,7 @@ func discreteConnections(sys *master.System) []DiscreteConnection {
 	}
 	for _, l := range sys.DiscreteLinks() {
 		from, to := owner(l.From), owner(l.To)
-		out = append(out, DiscreteConnection{From: l.From, To: l.To, Loop: from == to || from >= 0 && to >= 0 && reaches[from][to]})
+		out = append(out, DiscreteConnection{From: l.From, To: l.To, Loop: from == to || from >= 0 && to >= 0 && sys.Affects(to, from)})
 	}
 	return out
 }

@@ -47,7 +47,8 @@ func (s Setting) Chooses() bool {
 type course struct {
 	Setting
 	samples *Samples
-	points  *Samples // at its own communication points; nil = they are not kept
+	points  *Samples      // at its own communication points; nil = they are not kept
+	hooks   []master.Hook // beside those of the run
 	run     *master.Run
 	close   func() error
 	steps   int
@@ -115,7 +116,7 @@ func (m *meter) step(ctx context.Context, courses []*course) error {
 	for _, c := range courses {
 		cost += m.Step / c.Step
 		m.courses = append(m.courses, c)
-		c.run, c.close, c.err = m.Begin(ctx, c.Setting, c.recorder())
+		c.run, c.close, c.err = m.Begin(ctx, c.Setting, c.recorder(), c.hooks...)
 		c.ended = c.err != nil
 		if err := context.Cause(ctx); err != nil {
 			return err

@@ -21,8 +21,9 @@ type Plan struct {
 	Samples *Samples // of the run
 	Reverts bool     // all subsystems can roll back
 	Serial  bool     // as many instances at a time as the run has
-	// Begin starts a run of new instances with a setting; its points go to the recorder. The second result frees them.
-	Begin    func(context.Context, Setting, master.Recorder) (*master.Run, func() error, error)
+	// Begin starts a run of new instances with a setting, and with hooks beside those of the run; its points go to the recorder. The second result
+	// frees them.
+	Begin    func(context.Context, Setting, master.Recorder, ...master.Hook) (*master.Run, func() error, error)
 	Progress func(text string) // may be nil
 	Seconds  float64           // wall time of the run
 	Deadline time.Time         // of measuring; zero = none

@@ -18,7 +18,7 @@ import (
 func plan(t *testing.T, s measure.Setting, wrap func(master.Subsystem) master.Subsystem) *measure.Plan {
 	t.Helper()
 	p := &measure.Plan{Setting: s, Samples: &measure.Samples{Stop: 10}, Reverts: true}
-	p.Begin = func(ctx context.Context, s measure.Setting, rec master.Recorder) (*master.Run, func() error, error) {
+	p.Begin = func(ctx context.Context, s measure.Setting, rec master.Recorder, hooks ...master.Hook) (*master.Run, func() error, error) {
 		var subs []master.Subsystem
 		for _, l := range mastertest.Oscillator() {
 			subs = append(subs, wrap(l))
@@ -31,7 +31,7 @@ func plan(t *testing.T, s measure.Setting, wrap func(master.Subsystem) master.Su
 		if err != nil {
 			return nil, nil, err
 		}
-		run, err := master.NewRun(sys, choice.Algorithm, master.Options{Stop: 10, Step: s.Step, Workers: 1, Recorders: []master.Recorder{rec}})
+		run, err := master.NewRun(sys, choice.Algorithm, master.Options{Stop: 10, Step: s.Step, Workers: 1, Recorders: []master.Recorder{rec}, Hooks: hooks})
 		if err == nil {
 			err = run.Start(ctx)
 		}
@@ -168,7 +168,7 @@ func TestMeasureBudget(t *testing.T) {
 func TestMeasureFails(t *testing.T) {
 	p := plan(t, explicit("0", 0.1), plain)
 	begin := p.Begin
-	p.Begin = func(ctx context.Context, s measure.Setting, rec master.Recorder) (*master.Run, func() error, error) {
+	p.Begin = func(ctx context.Context, s measure.Setting, rec master.Recorder, hooks ...master.Hook) (*master.Run, func() error, error) {
 		if s.Step < 0.1 {
 			return nil, nil, errors.New("no license")
 		}

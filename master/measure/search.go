@@ -20,6 +20,7 @@ type Search struct {
 	Fixed    bool    // the steps are not changed
 	// Limits asks for the longest usable step of the run's strategy, All for that of each.
 	Limits, All bool
+	Kicks       bool              // the system is kicked for its slowest mode and the gain of its loops
 	Found       func(*Comparison) // is called after each trial; may be nil
 }
 
@@ -69,6 +70,7 @@ type Comparison struct {
 	Reference Setting
 	// Change is what the reference changes by from one step to the next, relative to the motion; -1 = unknown.
 	Change float64
+	Motion *Motion // nil = the system has no loops, or there was no time for kicks
 	Runs   int
 	Cost   int   // steps of subsystems in all runs
 	Err    error // why the search ended early, such as ErrBudget; nil = it did not
@@ -371,6 +373,11 @@ func (s *search) tryAll(ctx context.Context) error {
 			if err := s.limit(ctx, l); err != nil {
 				return err
 			}
+		}
+	}
+	if s.o.Kicks {
+		if err := s.kick(ctx); err != nil {
+			return err
 		}
 	}
 	s.deep = !slices.ContainsFunc(s.out.Lines, func(l *Line) bool { return slices.ContainsFunc(l.Trials, s.keeps) })

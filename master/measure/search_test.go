@@ -109,7 +109,7 @@ func TestSearchDisagrees(t *testing.T) {
 func TestSearchEnds(t *testing.T) {
 	o := searching(t, fixed("explicit", "0", 0.1), plain)
 	begin := o.Begin
-	o.Begin = func(context.Context, measure.Setting, master.Recorder) (*master.Run, func() error, error) {
+	o.Begin = func(context.Context, measure.Setting, master.Recorder, ...master.Hook) (*master.Run, func() error, error) {
 		return nil, nil, errors.New("no license")
 	}
 	if out, err := o.Run(t.Context()); out != nil || err == nil || err.Error() != "no license" {
@@ -136,7 +136,7 @@ func TestSearchFinerFails(t *testing.T) {
 	o := searching(t, fixed("explicit", "0", 0.05), plain)
 	o.Error = 1e-5
 	begin := o.Begin
-	o.Begin = func(ctx context.Context, s measure.Setting, rec master.Recorder) (*master.Run, func() error, error) {
+	o.Begin = func(ctx context.Context, s measure.Setting, rec master.Recorder, hooks ...master.Hook) (*master.Run, func() error, error) {
 		if s.Step < 0.05/8 {
 			return nil, nil, errors.New("no license")
 		}

@@ -155,13 +155,13 @@ func (r *run) instances(ctx context.Context, mode assemble.Isolation, use func(*
 }
 
 // begins returns how to begin runs as the run was, up to a time, with other settings and recorders.
-func (r *run) begins(model *Model, o OpenOptions, stop float64) func(context.Context, measure.Setting, master.Recorder) (*master.Run, func() error, error) {
-	return func(ctx context.Context, s measure.Setting, rec master.Recorder) (*master.Run, func() error, error) {
+func (r *run) begins(model *Model, o OpenOptions, stop float64) func(context.Context, measure.Setting, master.Recorder, ...master.Hook) (*master.Run, func() error, error) {
+	return func(ctx context.Context, s measure.Setting, rec master.Recorder, hooks ...master.Hook) (*master.Run, func() error, error) {
 		sys, err := model.Instantiate(o)
 		if err != nil {
 			return nil, nil, err
 		}
-		job, err := r.repeat(sys, s, stop, rec)
+		job, err := r.repeat(sys, s, stop, rec, hooks)
 		if err == nil {
 			err = job.Start(ctx)
 		}
@@ -169,8 +169,8 @@ func (r *run) begins(model *Model, o OpenOptions, stop float64) func(context.Con
 	}
 }
 
-// repeat prepares a run of a system as the run was, with another setting and recorder.
-func (r *run) repeat(sys *System, s measure.Setting, stop float64, rec master.Recorder) (*master.Run, error) {
+// repeat prepares a run of a system as the run was, with another setting and recorder, and with further hooks.
+func (r *run) repeat(sys *System, s measure.Setting, stop float64, rec master.Recorder, hooks []master.Hook) (*master.Run, error) {
 	with := algorithms.With{Bonds: r.chosen.Bonds, Rates: s.Rates}
 	if algorithms.UsesEnergy(s.Preset) {
 		with.Bonds = r.bonds()
@@ -185,11 +185,11 @@ func (r *run) repeat(sys *System, s measure.Setting, stop float64, rec master.Re
 		}
 	}
 	opt := master.Options{Start: r.opt.Start, Stop: stop, Step: s.Step, Discard: choice.Discard, Workers: 1,
-		CallByCall: r.CallByCall, Tidy: sys.Tidy, Tolerance: r.opt.Tolerance, Recorders: []master.Recorder{rec}}
+		CallByCall: r.CallByCall, Tidy: sys.Tidy, Tolerance: r.opt.Tolerance, Recorders: []master.Recorder{rec}, Hooks: slices.Clone(hooks)}
 	if r.scenario != nil {
 		player := r.scenario.Play()
 		player.Items, player.Resolve = sys.ItemsOf, sys.Resolve
-		opt.Hooks = []master.Hook{player}
+		opt.Hooks = append(opt.Hooks, player)
 	}
 	if r.signals != nil {
 		if opt.Signals, err = record.BindInputs(r.signals, sys.System); err != nil {

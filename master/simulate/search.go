@@ -26,6 +26,7 @@ type Search struct {
 	Keep     bool          // an algorithm and a step that the request or the documents give are kept
 	Limits   bool          // the longest usable step of the request's algorithm is looked for; with All, of each
 	All      bool
+	Kicks    bool                      // the slowest mode and the gain of loops are looked for
 	Found    func(*measure.Comparison) // is called after each trial; may be nil
 	Look     func(*System, *Chosen)    // sees the system that is opened; may be nil
 }
@@ -70,7 +71,7 @@ func (by Runner) Search(ctx context.Context, req Request, o Search) (out *measur
 	if o.Keep && (r.Algorithm != "" || r.sys.Algorithm != "") {
 		o.Presets = nil
 	}
-	search := &measure.Search{Error: o.Error, From: o.From, To: o.To, Fixed: o.Keep && r.Step != nil, Limits: o.Limits, All: o.All, Found: o.Found,
+	search := &measure.Search{Error: o.Error, From: o.From, To: o.To, Fixed: o.Keep && r.Step != nil, Limits: o.Limits, All: o.All, Kicks: o.Kicks, Found: o.Found,
 		Others: r.others(o), Plan: measure.Plan{
 			Setting: measure.Setting{Preset: r.chosen.Preset, Params: r.chosen.Values, Step: r.opt.Step, Rates: r.chosen.Rates},
 			Samples: &measure.Samples{Start: r.opt.Start, Stop: r.opt.Stop}, Reverts: r.reverts(), Serial: r.sys.Few, Progress: r.events.doing,

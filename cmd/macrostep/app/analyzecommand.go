@@ -72,7 +72,7 @@ func parseAnalysis(c *cli.Context) (*analysis, error) {
 	in := newInput(c)
 	a := &analysis{request: simulate.Request{Dial: dial}, debug: readDebug(in, []debugKey{profileKey}),
 		Search: simulate.Search{Error: in.float("error", simulate.ParseLimit), From: in.float("from", positiveTime), To: in.float("to", positiveTime),
-			Order: c.Int("order"), Limits: true, All: c.Bool("all")}}
+			Order: c.Int("order"), Limits: true, Kicks: true, All: c.Bool("all")}}
 	in.settings(&a.request)
 	budget := cmp.Or(in.float("budget", positiveTime), in.float(flagRuns, positiveTime), analysisBudget)
 	a.Budget = assemble.Timeout(budget)

@@ -65,6 +65,7 @@ func (p *analysisPrinter) print() {
 	if g := r.Reference.Grows; g != "" {
 		p.line("Growth", g+", in the reference as well: the system itself grows, which no algorithm and no step changes.")
 	}
+	p.motion(r.Motion)
 	if r.Ended == measure.ErrBudget.Error() {
 		p.line("Note", "Not all was tried, since the time is used up. More time: --budget.")
 	} else if r.Ended != "" && r.Present.Error != nil {
@@ -75,6 +76,68 @@ func (p *analysisPrinter) print() {
 		p.table(p.bestOfEach())
 	}
 	fmt.Fprintf(p.out, "%s of the system, %d FMU steps\n", plural(r.Runs, "run"), r.FMUSteps)
+}
+
+// motion describes the slowest mode, and the connections that move it.
+func (p *analysisPrinter) motion(m *measure.Motion) {
+	if m == nil || m.Mode == nil {
+		return
+	}
+	mode := m.Mode
+	text := "no swing"
+	if mode.Frequency > 0 {
+		text = fmt.Sprintf("%.3g Hz", mode.Frequency)
+	}
+	switch time := math.Ln2 / math.Abs(mode.Rate); {
+	case math.Abs(mode.Rate) <= mode.Doubt:
+		text += ", neither growing nor dying out beyond the coupling error"
+	case mode.Rate > 0:
+		text += fmt.Sprintf(", doubles every %.3g s", time)
+	case mode.Frequency > 0:
+		text += fmt.Sprintf(", damping ratio %.2g, halves every %.3g s", mode.Damping, time)
+	default:
+		text += fmt.Sprintf(", halves every %.3g s", time)
+	}
+	var in, effects []string
+	for _, o := range mode.Outputs {
+		if o.Share >= 0.1 {
+			in = append(in, o.Name)
+		}
+	}
+	p.line("Slowest mode", fmt.Sprintf("%s; in %s.", text, someOf(in, ", ")))
+	for _, c := range mode.Connections {
+		if len(effects) == shownBest {
+			break
+		}
+		if text := effect(c, mode); text != "" {
+			effects = append(effects, fmt.Sprintf("%s -> %s: 10 %% more gain, %s", c.From, c.To, text))
+		}
+	}
+	if effects == nil {
+		effects = []string{"no connection moves it by a hundredth if its gain is a tenth more"}
+	}
+	p.line("Connections", strings.Join(effects, "; "))
+}
+
+// effect describes what a tenth more gain of a connection changes in a mode; "" if that is less than a hundredth.
+func effect(c measure.Lever, m *measure.Mode) string {
+	var parts []string
+	say := func(by float64, more, less string) {
+		if math.Abs(by) >= 0.01 {
+			parts = append(parts, fmt.Sprintf("%.2g %% %s", 100*math.Abs(by), map[bool]string{true: more, false: less}[by > 0]))
+		}
+	}
+	switch {
+	case math.Abs(m.Rate) <= m.Doubt:
+	case m.Rate > 0:
+		say(c.Rate/m.Rate, "faster growth", "slower growth")
+	default:
+		say(c.Rate/m.Rate, "faster decay", "slower decay")
+	}
+	if m.Frequency > 0 {
+		say(c.Frequency/m.Frequency, "faster swing", "slower swing")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // error describes the error of the present setting.
@@ -292,7 +355,7 @@ func (p *analysisPrinter) all() {
 	for _, text := range slices.Compact(cannot) {
 		fmt.Fprintln(p.out, text)
 	}
-	printStructure(p.out, &p.r.Structure)
+	printStructure(p.out, &p.r.Structure, p.r.Motion)
 }
 
 // someOf lists the first names and the number of the others.
@@ -304,9 +367,15 @@ func someOf(names []string, separator string) string {
 }
 
 // printStructure prints the properties of the graph: loops, delays and bonds.
-func printStructure(out io.Writer, s *analyze.Structure) {
+func printStructure(out io.Writer, s *analyze.Structure, m *measure.Motion) {
 	fmt.Fprintf(out, "\nstructure\n")
 	printLoops(out, s.Loops)
+	if m != nil && m.Gain != nil {
+		fmt.Fprintf(out, "  gain around the loops over the first macro step, inputs held: %.3g\n", *m.Gain)
+	}
+	if m != nil && m.Why != "" {
+		fmt.Fprintf(out, "  the slowest mode is unknown: %s\n", m.Why)
+	}
 	printDelays(out, s.Connections)
 	if n := len(s.Discrete); n > 0 {
 		var names []string
