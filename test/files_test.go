@@ -89,6 +89,7 @@ func TestFilesOfFMUs(t *testing.T) {
 			{"analyze", "--order", "0", "--stop-time", "0.3", "--from", "0.09", "--to", "0.1"},
 			{"validate", "--dynamic"},
 			{"study", "--vary", "one.crash=1e8,1e9", "--collect", "final(one.y)", "--run", "algorithm=implicit", "--output", "study"},
+			{"study", "--check", "1", "--vary", "one.crash=1e8,1e9", "--collect", "final(one.y)", "--output", "study"},
 		} {
 			for _, known := range []bool{false, true} {
 				if take() {

@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/study"
 )
 
 // table is a table of a study, by column.
@@ -193,6 +196,61 @@ collect: {x: final(mass1.x)}
 	}
 }
 
+// checksOf reads the measured errors of a study.
+func checksOf(t testing.TB, folder string) []study.Checked {
+	t.Helper()
+	var summary study.Report
+	if err := json.Unmarshal(read(t, filepath.Join(folder, "summary.json")), &summary); err != nil {
+		t.Fatal(err)
+	}
+	return summary.Checks
+}
+
+// The errors that a study measures are those that macrostep run --check measures, to the bit.
+func TestStudyCheck(t *testing.T) {
+	t.Parallel()
+	path := system(t, "two-mass-ff")
+	folder, o := makeStudy(t, fmt.Sprintf(`
+system: %s
+run: {stop-time: 0.2, algorithm: explicit, set: {mass1.x0: 2}}
+vary:
+  coupling.c_c: [300, 500]
+  run.param.order: [0, 2]
+  run.step-size: [1e-3, 2e-3]
+collect: {last: final(mass1.x), top: maximum(mass2.x)}
+check: 4
+`, path))
+	o.is(t, 0, "8 runs: 8 ok", "measured in 4 of 8 runs (the smallest last, the largest last, 2 at random)")
+	rows, checks := rowsOfStudy(t, folder), checksOf(t, folder)
+	last := rows.numbers(t, "last")
+	if len(checks) != 4 || last[checks[0].Run] != slices.Min(last) || last[checks[1].Run] != slices.Max(last) {
+		t.Fatalf("%+v of runs that end at %v", checks, last)
+	}
+	page, worst := string(read(t, filepath.Join(folder, "report.html"))), 0.0
+	for k, c := range checks {
+		if want := []string{"smallest", "largest", "random", "random"}[k]; c.Why != want {
+			t.Errorf("run %d is the %s one, want %s", c.Run, c.Why, want)
+		}
+		one := complete(t, path, "--stop-time", "0.2", "--algorithm", "explicit", "--set", "mass1.x0=2",
+			"--set", "coupling.c_c="+rows["coupling.c_c"][c.Run], "--param", "order="+rows["run.param.order"][c.Run],
+			"--step-size", rows["run.step-size"][c.Run], "--check")
+		e, want := c.Error, one.manifest.Error
+		if e.Worst == nil || *e.Worst != *want.Worst || e.Where != want.Where || e.Reference != want.Reference || e.Runs != want.Runs {
+			t.Errorf("run %d: %+v, and alone %+v", c.Run, e, want)
+			continue
+		}
+		for _, name := range []string{"mass1.x", "mass2.x"} {
+			if e.Variables[name].Absolute != want.Variables[name].Absolute || e.Variables[name].Absolute == 0 {
+				t.Errorf("run %d, %s: %+v, and alone %+v", c.Run, name, e.Variables[name], want.Variables[name])
+			}
+		}
+		if worst = max(worst, *e.Worst); !strings.Contains(page, "<td>"+e.Size()) {
+			t.Errorf("the page does not have %s of run %d", e.Size(), c.Run)
+		}
+	}
+	o.is(t, 0, fmt.Sprintf("at most %s (run", (&record.Error{Worst: &worst}).Size()))
+}
+
 // Stiffness and damping are found from 1000 measured points with noise of 1 % of the range, to 1 %.
 func TestStudyCalibrates(t *testing.T) {
 	t.Parallel()
@@ -243,6 +301,7 @@ func TestStudyRefuses(t *testing.T) {
 		"{system: none.ssp, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":                            "none.ssp",
 		"{system: " + s + ", scenario: none.yaml, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":      "none.yaml",
 		"{system: " + s + ", vary: {coupling.c_c: [1]}, collect: ['deviation(mass1.x, none.csv)']}":           "none.csv",
+		"{system: " + s + ", check: 1, convergence: {}, collect: [final(mass1.x)]}":                           "check: convergence",
 	} {
 		folder, o := makeStudy(t, plan)
 		o.is(t, 2, want)

@@ -73,3 +73,48 @@ collect: {last: final(mass1.x), top: maximum(mass2.x), force: rms(coupling.F)}
 	}
 	t.Logf("the longest run took %v", time.Duration(slices.Max(calm.numbers(t, "seconds"))*1e9))
 }
+
+// Errors are measured of a study that is complete: its rows stay, whether that is interrupted, or a check ends its engine.
+func TestStudyCheckInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	warned, crashed := filepath.Join(dir, "warned"), filepath.Join(dir, "crashed")
+	const most = 100 // faults, of which all have happened while the marker is there
+	write(t, warned, "x")
+	write(t, crashed, strings.Repeat("x", most))
+	write(t, filepath.Join(dir, "rows.csv"), fmt.Sprintf("bad.fault,bad.times,bad.marker\nWarning,1,%s\nSegfault,%d,%s\n", warned, most, crashed))
+	write(t, filepath.Join(dir, "plan.yaml"), fmt.Sprintf(`
+system: %s
+run: {stop-time: 100, step-size: 0.01, set: {bad.during: DoStep}}
+table: rows.csv
+collect: {x: final(good.x)}
+`, badPair(t, "misbehave")))
+	begin := func(args ...string) *process {
+		cmd := exec.Command(program, append([]string{"study"}, args...)...)
+		cmd.Dir = dir
+		return started(t, cmd)
+	}
+	is := func(p *process, code int, parts ...string) {
+		t.Helper()
+		(&outcome{args: p.Args, code: p.end(), output: p.out.String()}).is(t, code, parts...)
+	}
+	is(begin("plan.yaml", "-o", "study"), 0, "2 runs: 2 ok")
+	rows := string(read(t, filepath.Join(dir, "study", "results.csv")))
+	for _, marker := range []string{warned, crashed} {
+		if err := os.Remove(marker); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := begin("--resume", "study", "--check", "2")
+	until(t, "the run of a check", func() bool { _, err := os.Stat(warned); return err == nil })
+	p.signal(t, os.Interrupt)
+	is(p, 1, "2 runs: 2 ok", "coupling error  unknown", "it was not measured: interrupted", "macrostep study --resume study --check 2")
+	is(begin("--resume", "study", "--check", "2"), 0, "2 runs: 2 ok", "measured in 1 of 2 runs",
+		"warning: run 1: the coupling error is unknown: ", "SIGSEGV")
+	if now := string(read(t, filepath.Join(dir, "study", "results.csv"))); now != rows {
+		t.Errorf("the rows were\n%s\nand are\n%s", rows, now)
+	}
+	if checks := checksOf(t, filepath.Join(dir, "study")); len(checks) != 2 || checks[0].Run+checks[1].Run != 1 {
+		t.Errorf("%+v", checks)
+	}
+}

@@ -55,7 +55,7 @@ func (e *Error) String() string {
 		about = "at most"
 	}
 	v := e.Variables[e.Where]
-	text := fmt.Sprintf("coupling error: %s %s %s its motion (±%s)", e.Where, about, e.size(), strings.TrimSpace(fmt.Sprintf("%.2g %s", v.Absolute, v.Unit)))
+	text := fmt.Sprintf("coupling error: %s %s %s (±%s)", e.Where, about, e.Size(), strings.TrimSpace(fmt.Sprintf("%.2g %s", v.Absolute, v.Unit)))
 	if e.Determined != nil {
 		text += fmt.Sprintf("; from t = %.4g s on, almost the same step gives values as different (noise, chaos or switching)", *e.Determined)
 	}
@@ -75,8 +75,8 @@ func (e *Error) Warning() string {
 	case *e.Worst <= e.Limit:
 		return ""
 	}
-	return fmt.Sprintf("the coupling error of %s, %s its motion, is above the limit of %.3g %%: take smaller steps or another algorithm", e.Where,
-		e.size(), 100*e.Limit)
+	return fmt.Sprintf("the coupling error of %s, %s, is above the limit of %.3g %%: take smaller steps or another algorithm", e.Where,
+		e.Size(), 100*e.Limit)
 }
 
 // Failure returns the error of a strict run that is not within the limit, or not known to be over its whole time.
@@ -87,10 +87,10 @@ func (e *Error) Failure() error {
 	return nil
 }
 
-// size describes the largest error.
-func (e *Error) size() string {
+// Size describes the largest error, which must be known.
+func (e *Error) Size() string {
 	if *e.Worst >= 1 {
-		return fmt.Sprintf("%.3g times", *e.Worst)
+		return fmt.Sprintf("%.3g times its motion", *e.Worst)
 	}
-	return fmt.Sprintf("%.2g %% of", 100**e.Worst)
+	return fmt.Sprintf("%.2g %% of its motion", 100**e.Worst)
 }

@@ -218,7 +218,7 @@ func fill(e *record.Error, s *measure.Samples, bar *measure.Bar) {
 		if !d.Still && finite(d.Relative) {
 			v.Relative = &bar.Distances[k].Relative
 		}
-		if bar.Undetermined {
+		if bar.Undetermined && finite(d.Mean+d.RootMeanSquare+d.Lowest+d.Highest) {
 			v.Moments = &record.Moments{Mean: d.Mean, RMS: d.RootMeanSquare, Lowest: d.Lowest, Highest: d.Highest}
 		}
 		if finite(v.Absolute) && finite(v.Largest) {

@@ -223,8 +223,8 @@ func (r *run) read(ctx context.Context) (err error) {
 	if r.signals != nil {
 		r.open.Driven, r.open.DrivenBy = r.signals.Names, "--input "+r.Input
 	}
-	if s := r.scenario; s != nil {
-		r.open.Read = s.Uses
+	if s, read := r.scenario, r.Read; s != nil {
+		r.open.Read = func(name string) bool { return s.Uses(name) || read != nil && read(name) }
 	}
 	if r.LogCalls != "" {
 		r.calls = record.NewCallLog(r.At(r.LogCalls), sharedMemory())

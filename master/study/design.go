@@ -42,10 +42,22 @@ const (
 // Designs names those that a plan may choose.
 var Designs = []string{DesignGrid, DesignOneAtATime, DesignLatinHypercube, DesignHalton, DesignMonteCarlo, DesignMorris, DesignSaltelli, DesignTable}
 
-// Variant is a run of a study: its number from 0, and the value of each factor; "" = the system's own.
+// Variant is a run of a study: its number from 0, and the value of each factor; "" = the system's own. One with a number below 0
+// measures the error of a run.
 type Variant struct {
 	ID     int      `json:"id"`
 	Values []string `json:"values"`
+}
+
+// check returns the variant that measures the error of the run, which executors do not take for the run itself.
+func (v Variant) check() Variant { return Variant{^v.ID, v.Values} }
+
+// String names the run.
+func (v Variant) String() string {
+	if v.ID < 0 {
+		return fmt.Sprintf("check of run %d", ^v.ID)
+	}
+	return fmt.Sprintf("run %d", v.ID)
 }
 
 // Variants are those of a design, in their order.

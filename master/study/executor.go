@@ -46,7 +46,7 @@ func (l *local) Run(ctx context.Context, variants []Variant, done func(Row) erro
 		}
 		running.Go(func() {
 			defer func() { <-l.slots }()
-			within, end := l.model.plan.limit(ctx)
+			within, end := l.model.plan.limit(ctx, v)
 			defer end()
 			row, err := l.model.Run(within, v)
 			if ctx.Err() != nil {
@@ -67,18 +67,28 @@ func (l *local) Run(ctx context.Context, variants []Variant, done func(Row) erro
 }
 
 // limit bounds a run by the time limit of the plan.
-func (p *Plan) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+func (p *Plan) limit(ctx context.Context, v Variant) (context.Context, context.CancelFunc) {
 	if p.TimeLimit == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, p.TimeLimit, p.OverTime())
+	return context.WithTimeoutCause(ctx, p.Longest(v), p.OverTime(v))
+}
+
+// checkTime is the time for a run and its check, in time limits of a run.
+const checkTime = 10
+
+// Longest returns the time limit of a variant; 0 = there is none.
+func (p *Plan) Longest(v Variant) time.Duration {
+	if v.ID < 0 {
+		return checkTime * p.TimeLimit
+	}
+	return p.TimeLimit
 }
 
 // OverTime returns the error of a run that takes longer than the plan allows.
-func (p *Plan) OverTime() error { return &timeError{p.TimeLimit} }
-
-type timeError struct{ limit time.Duration }
-
-func (e *timeError) Error() string {
-	return fmt.Sprintf("the run took longer than %v (time-limit)", e.limit)
+func (p *Plan) OverTime(v Variant) error {
+	if v.ID < 0 {
+		return fmt.Errorf("the check took longer than %v (%d × time-limit)", p.Longest(v), checkTime)
+	}
+	return fmt.Errorf("the run took longer than %v (time-limit)", p.TimeLimit)
 }

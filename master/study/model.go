@@ -312,6 +312,10 @@ func (m *Model) Run(ctx context.Context, v Variant) (Row, error) {
 		row.Seconds, row.Engine = time.Since(began).Seconds(), m.options.Engine
 		return row
 	}
+	if v.ID < 0 {
+		row, err := m.check(ctx, v)
+		return complete(row), err
+	}
 	row, err := m.run(ctx, v, func(row Row) {
 		if m.options.Settled != nil {
 			m.options.Settled(complete(row))
@@ -350,7 +354,7 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 	var columns record.Columns
 	resolve := func(name string) (string, error) { return name, nil }
 	runner := simulate.Runner{
-		Presets: m.options.Presets, Own: m.options.Own,
+		Presets: m.options.Presets, Own: m.options.Own, Running: m.running,
 		Open: func(_ context.Context, _ string, o simulate.OpenOptions) (*simulate.System, error) {
 			o.Set = set
 			sys, err := m.model.Instantiate(o)
@@ -378,11 +382,6 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 		}
 		return row
 	}
-	runner.Running = func(abandon func(string) string, s *simulate.System) {
-		if abandon != nil && m.options.Running != nil {
-			m.options.Running(s)
-		}
-	}
 	warnings := 0 // before the FMUs were ended
 	runner.Settled = func(out *simulate.Outcome, err error) {
 		warnings = len(out.Result.Warnings)
@@ -399,6 +398,13 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 		row.Warn(late[0])
 	}
 	return row, nil
+}
+
+// running announces the system of a run that begins.
+func (m *Model) running(abandon func(string) string, s *simulate.System) {
+	if abandon != nil && m.options.Running != nil {
+		m.options.Running(s)
+	}
 }
 
 // judge returns the row of a run without what is collected. failed is the error of the run, or nil.

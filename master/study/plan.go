@@ -36,6 +36,7 @@ type Plan struct {
 	// MaxInstances bounds the runs that have an instance of an FMU at the same time, by the name of a
 	// component.
 	MaxInstances map[string]int
+	Checks       int           // runs whose coupling error is measured: the best, the worst, and others at random
 	Optimise     *Optimisation // nil = none
 	Convergence  *Convergence  // nil = none
 	// Units and Starts are those of Inspection, in the plan of a Folder.
@@ -124,6 +125,7 @@ type document struct {
 	Keep         text      `yaml:"keep"`
 	TimeLimit    text      `yaml:"time-limit"`
 	MaxInstances yaml.Node `yaml:"max-instances"`
+	Checks       count     `yaml:"check"`
 	Optimise     *optimise `yaml:"optimise"`
 	Convergence  *converge `yaml:"convergence"`
 }
@@ -246,7 +248,7 @@ func readable(message string) string {
 }
 
 var planKeys = []string{"system", "scenario", "run", "vary", "collect", "design", "samples", "seed", "levels", "table", "keep",
-	"time-limit", "max-instances", "optimise", "convergence", "minimise", "maximise", "fit", "method", "evaluations", "setting",
+	"time-limit", "max-instances", "check", "optimise", "convergence", "minimise", "maximise", "fit", "method", "evaluations", "setting",
 	"from", "divide", "most", "of", "tolerance"}
 
 // planReader makes a plan of a document.
@@ -322,6 +324,7 @@ func (p *planReader) read(doc *document) {
 		p.MaxInstances[key.Value] = n
 		return nil
 	})
+	p.Checks = doc.Checks.value
 	if o := doc.Optimise; o != nil {
 		p.optimise(o, uint64(doc.Seed.value))
 	}
@@ -486,11 +489,14 @@ func (p *Plan) Check() error {
 		case e == nil:
 			fail("run: there is no setting %q%s", s.Name, diag.DidYouMean(s.Name, settingNames(func(e *simulate.Entry) bool { return e.Scope != simulate.OfCall })))
 		case e.Scope == simulate.OfCall:
-			fail("run: --%s does not apply to studies; keep and collect choose what is kept of each run", s.Name)
+			fail("run: --%s does not apply to studies; keep, collect and check choose what is kept and measured", s.Name)
 		}
 	}
 	if p.Optimise != nil && p.Convergence != nil {
 		fail("a study either optimises or converges; make two of them")
+	}
+	if p.Checks > 0 && p.Convergence != nil {
+		fail("check: convergence compares runs by itself; macrostep run --check measures the error of one run")
 	}
 	errs = append(errs, p.checkFactors())
 	if p.Optimise != nil {

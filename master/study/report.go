@@ -29,6 +29,7 @@ type Report struct {
 	Dropped int       `json:"dropped,omitempty"`
 	Optimum *Optimum  `json:"optimum,omitempty"`
 	Settled []Settled `json:"convergence,omitempty"`
+	Checks  []Checked `json:"checks,omitempty"`
 }
 
 // Reason is why runs are not OK.
@@ -98,7 +99,7 @@ type Sobol struct {
 
 // Summarise evaluates the rows of a study.
 func Summarise(p *Plan, f *Findings) *Report {
-	r := &Report{Statuses: map[Status]int{}, Optimum: f.Optimum, Settled: f.Settled}
+	r := &Report{Statuses: map[Status]int{}, Optimum: f.Optimum, Settled: f.Settled, Checks: f.Checks}
 	var ok []Row
 	for i := range f.Rows {
 		row := &f.Rows[i]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
 )
 
 // Status is how a run ended.
@@ -39,6 +40,8 @@ type Row struct {
 	Rejected  int     // macro steps
 	Seconds   float64 // of processor and waiting for the run, on a clock
 	Engine    string  // that made the run
+	// Error is the coupling error, of a variant that measures it; nil = it is unknown.
+	Error *record.Error `json:",omitempty"`
 }
 
 // The columns of every table of rows, after and before factors and quantities.

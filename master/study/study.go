@@ -21,6 +21,8 @@ type Study struct {
 type Event struct {
 	Row   Row
 	Total int // runs of the design; 0 = not known beforehand
+	// Checked of the errors of Checks runs are measured. With Checks > 0, there is no row.
+	Checked, Checks int
 }
 
 // Findings is what a study found out.
@@ -28,6 +30,7 @@ type Findings struct {
 	Rows    []Row // by ID
 	Optimum *Optimum
 	Settled []Settled
+	Checks  []Checked
 }
 
 // Run makes the runs that the folder does not have yet. With an error, the findings hold what is
@@ -51,6 +54,9 @@ func (s *Study) Run(ctx context.Context, exec Executor) (_ *Findings, err error)
 		}
 	}
 	slices.SortFunc(s.found.Rows, func(a, b Row) int { return a.ID - b.ID })
+	if err == nil && s.Plan.Checks > 0 {
+		err = s.check(ctx, exec)
+	}
 	return s.found, err
 }
 
@@ -58,7 +64,7 @@ func (s *Study) Run(ctx context.Context, exec Executor) (_ *Findings, err error)
 func (s *Study) take(r Row, total int) {
 	s.found.Rows = append(s.found.Rows, r)
 	if s.Events != nil {
-		s.Events(Event{r, total})
+		s.Events(Event{Row: r, Total: total})
 	}
 }
 

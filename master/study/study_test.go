@@ -375,6 +375,39 @@ func TestOptimiseAroundFailures(t *testing.T) {
 	}
 }
 
+// The runs whose errors are measured: the best, the worst, then others, of those that are ok.
+func TestChecked(t *testing.T) {
+	for plan, want := range map[string]string{
+		"vary: {a.x: [1, 3, 0, 2]}, check: 1":                                            "1 smallest",
+		"vary: {a.x: [1, 3, 0, 2]}, check: 2":                                            "1 smallest, 2 largest",
+		"vary: {a.x: [1, 3, 0, 2]}, check: 9":                                            "1 smallest, 2 largest, 0 random",
+		"vary: {a.x: [1, 1]}, check: 2":                                                  "0 smallest, 1 random",
+		"vary: {a.x: [2]}, check: 2":                                                     "",
+		"vary: {a.x: 'linear(0, 1)'}, optimise: {maximise: w, evaluations: 4}, check: 2": "best, worst",
+	} {
+		r := report(t, mustParse(t, "{system: s, "+plan+", collect: {w: final(a.w)}}"), func(x []float64) []float64 {
+			if x[0] == 2 {
+				return nil
+			}
+			return []float64{-x[0]}
+		})
+		var got []string
+		for _, c := range r.Checks {
+			if r.Optimum == nil {
+				got = append(got, fmt.Sprint(c.Run, " ", c.Why))
+			} else if got = append(got, c.Why); (c.Run == r.Optimum.ID) != (c.Why == "best") {
+				t.Errorf("run %d is the %s one, and run %d the optimum", c.Run, c.Why, r.Optimum.ID)
+			}
+			if c.Error == nil || c.Error.Worst != nil {
+				t.Errorf("run %d: %+v", c.Run, c.Error)
+			}
+		}
+		if text := strings.Join(got, ", "); text != want {
+			t.Errorf("%s: %s, want %s", plan, text, want)
+		}
+	}
+}
+
 // A value v = 1 + c Hᵖ is found to converge with order p.
 func TestConvergence(t *testing.T) {
 	for order := 1; order <= 3; order++ {

@@ -34,7 +34,7 @@ var commonFlags = map[string][]string{
 	"demo":    {"all", flagOutput, flagForce},
 	"run":     {"stop-time", "step-size", flagAlgorithm, flagCheck, flagSet, "input", "record", "output-interval", flagOutput, flagReport, flagVerbose},
 	"analyze": {"step-size", "stop-time", "error", "budget", "all", flagSet, "plot"},
-	"study":   {"vary", "collect", "run", "design", "samples", "engines", flagOutput, flagResume},
+	"study":   {"vary", "collect", "run", "design", "samples", "engines", flagCheck, flagOutput, flagResume},
 }
 
 // helpText returns the help of a command: usage, explanation, examples, and a line for each of its commonFlags, or of all

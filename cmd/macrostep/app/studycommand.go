@@ -64,7 +64,9 @@ func (p *program) studyCommand() *cli.Command {
 		), inCategory("Engines", settingFlags(flagCredentials, flagCA)...), inCategory("Results",
 			outputFlag("`FOLDER` for the study (default: named after FILE or SYSTEM)"),
 			stringFlag("resume", "continue the study in `FOLDER`"),
-			boolFlag("strict", "exit with 1 unless every run is ok and meets the expectations of its scenario, and every quantity of a convergence study settles"),
+			&cli.IntFlag{Name: flagCheck, Usage: "measure the coupling error of `N` runs: the best, the worst, and others at random"},
+			boolFlag("strict", "exit with 1 unless every run is ok and meets the expectations of its scenario, "+
+				"every quantity of a convergence study settles, and no coupling error gives a warning"),
 			boolFlag("quiet", "print errors only"),
 			forceFlag(),
 		)),
@@ -84,6 +86,7 @@ type studyRequest struct {
 	credentials          cluster.Credentials
 	strict, quiet, force bool
 	maxInstances         map[string]int
+	checks               int // 0 = as the plan says
 }
 
 func (p *program) runStudy(c *cli.Context) error {
@@ -109,7 +112,10 @@ func parseStudy(c *cli.Context) (*studyRequest, error) {
 	r := &studyRequest{
 		folder: c.String(flagOutput), engines: c.Int(flagEngines), serve: c.String(flagServe), nats: c.String(flagNATS),
 		credentials: cluster.Credentials{File: c.String(flagCredentials), CA: c.String(flagCA)},
-		strict:      c.Bool("strict"), quiet: c.Bool("quiet"), force: c.Bool(flagForce), maxInstances: map[string]int{},
+		strict:      c.Bool("strict"), quiet: c.Bool("quiet"), force: c.Bool(flagForce), checks: c.Int(flagCheck), maxInstances: map[string]int{},
+	}
+	if c.IsSet(flagCheck) && r.checks < 1 {
+		in.fail(flagCheck, fmt.Errorf("%d is less than 1", r.checks))
 	}
 	if r.engines < 0 {
 		in.fail(flagEngines, fmt.Errorf("%d is less than 0", r.engines))
@@ -251,7 +257,9 @@ func (p *program) studyFolder(ctx context.Context, r *studyRequest) (*study.Fold
 		}
 		return nil, &usageError{"study", err}
 	}
-	r.bound(plan)
+	if err := r.apply(plan); err != nil {
+		return nil, err
+	}
 	found, err := study.Inspect(ctx, plan, p.studyOptions())
 	if err != nil {
 		return nil, err
@@ -285,7 +293,9 @@ func (p *program) warnOfFactors(plan *study.Plan, warnings []string) {
 // carryOut makes the runs of a study and prints what they give.
 func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder) (err error) {
 	debug.SetGCPercent(collectionPercent)
-	r.bound(f.Plan)
+	if err := r.apply(f.Plan); err != nil {
+		return err
+	}
 	if err := (workdir.Folder{Path: ".", Own: []string{f.Path}}).Copyable(); err != nil && !r.quiet {
 		fmt.Fprintf(p.stderr, "warning: all runs share the working folder, because no copies can be made (%v): if FMUs write files there, those of one "+
 			"run overwrite those of others and your own; start the study in a folder of its own\n", err)
@@ -327,9 +337,14 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 	report, wrote := study.Conclude(f, findings)
 	if err = errors.Join(err, wrote, shown.end(state, findings.Rows, report)); !r.quiet {
 		printStudy(p.stdout, f, report)
+		warnOfErrors(p.stderr, report.Checks)
 	}
 	if err != nil {
-		return &runError{fmt.Errorf("%w\nto continue: macrostep study --resume %s", cause(err), f.Path)}
+		again := ""
+		if r.checks > 0 {
+			again = fmt.Sprintf(" --%s %d", flagCheck, r.checks)
+		}
+		return &runError{fmt.Errorf("%w\nto continue: macrostep study --resume %s%s", cause(err), f.Path, again)}
 	}
 	return r.verdict(f, report, len(findings.Rows))
 }
@@ -342,6 +357,8 @@ func (r *studyRequest) verdict(f *study.Folder, report *study.Report, runs int) 
 		return &runError{fmt.Errorf("%d of %d runs are not ok; the reasons are in %s", runs-ok, runs, filepath.Join(f.Path, study.ResultsFile))}
 	case r.strict && slices.ContainsFunc(report.Settled, func(q study.Settled) bool { return !q.Settled }):
 		return &runError{errors.New("not all quantities have settled")}
+	case r.strict && slices.ContainsFunc(report.Checks, func(c study.Checked) bool { return c.Error.Warning() != "" }):
+		return &runError{errors.New("not all coupling errors are known and below the limit")}
 	case r.strict && report.Verdicts != nil && met < runs:
 		return &runError{fmt.Errorf("%d of %d runs do not meet the expectations of the scenario", runs-met, runs)}
 	}
@@ -374,12 +391,19 @@ func conduct(ctx context.Context, s *study.Study, c *cluster.Coordinator, w *clu
 	return findings, err
 }
 
-// bound adds the bounds of --max-instances to a plan.
-func (r *studyRequest) bound(p *study.Plan) {
+// apply adds the flags that any study takes to a plan.
+func (r *studyRequest) apply(p *study.Plan) error {
 	if p.MaxInstances == nil {
 		p.MaxInstances = map[string]int{}
 	}
 	maps.Copy(p.MaxInstances, r.maxInstances)
+	if r.checks > 0 {
+		p.Checks = r.checks
+	}
+	if err := p.Check(); err != nil {
+		return &usageError{"study", err}
+	}
+	return nil
 }
 
 // cause names an interrupt as such.

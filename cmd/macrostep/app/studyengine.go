@@ -126,7 +126,7 @@ func (e *studyEngine) Run(ctx context.Context, v study.Variant) (study.Row, erro
 		}
 		e.opened, e.deaths = true, 0
 	}
-	within, end := e.limit(ctx)
+	within, end := e.limit(ctx, v)
 	defer end()
 	began := time.Now()
 	text, err := e.engine.Do(within, studyRunWork, v, nil)
@@ -185,13 +185,14 @@ type studyAnswer struct {
 const overtimePatience = 300 * time.Millisecond
 
 // limit bounds a run by the time limit of the plan; an FMU that does not return loses its engine.
-func (e *studyEngine) limit(ctx context.Context) (context.Context, func()) {
-	if e.folder.Plan.TimeLimit == 0 {
+func (e *studyEngine) limit(ctx context.Context, v study.Variant) (context.Context, func()) {
+	limit := e.folder.Plan.Longest(v)
+	if limit == 0 {
 		return ctx, func() {}
 	}
-	within, cancel := context.WithTimeoutCause(ctx, e.folder.Plan.TimeLimit, e.folder.Plan.OverTime())
+	within, cancel := context.WithTimeoutCause(ctx, limit, e.folder.Plan.OverTime(v))
 	var once sync.Once
-	kill := time.AfterFunc(e.folder.Plan.TimeLimit+overtimePatience, func() { once.Do(func() { e.engine.Kill("ended at the time limit of the run") }) })
+	kill := time.AfterFunc(limit+overtimePatience, func() { once.Do(func() { e.engine.Kill("ended at the time limit of the run") }) })
 	return within, func() { kill.Stop(); once.Do(func() {}); cancel() }
 }
 

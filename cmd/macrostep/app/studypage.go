@@ -51,6 +51,9 @@ func newStudyPage(f *study.Folder) *studyPage {
 }
 
 func (s *studyPage) event(e study.Event) {
+	if e.Checks > 0 {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rows, s.total = append(s.rows, e.Row), e.Total

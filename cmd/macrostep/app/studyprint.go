@@ -29,12 +29,13 @@ func newStudyMeter(con *console, quiet bool, before int) *studyMeter {
 }
 
 func (m *studyMeter) event(e study.Event) {
-	m.done++
-	if e.Row.Status != study.OK {
+	every := 200 * time.Millisecond
+	if e.Checks > 0 { // each takes its time
+		every = 0
+	} else if m.done++; e.Row.Status != study.OK {
 		m.failed++
 	}
 	now := time.Now()
-	every := 200 * time.Millisecond
 	if _, ok := m.con.terminal(); !ok {
 		every = lineEvery
 	}
@@ -42,6 +43,10 @@ func (m *studyMeter) event(e study.Event) {
 		return
 	}
 	m.last = now
+	if e.Checks > 0 {
+		m.con.status(fmt.Sprintf("measuring coupling errors: %d of %s", e.Checked, plural(e.Checks, "run")))
+		return
+	}
 	m.con.status(m.line(e.Total, now.Sub(m.began)))
 }
 
@@ -102,7 +107,64 @@ func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
 		table(w, rows)
 	}
 	printSensitivity(w, r)
+	printErrors(w, f.Plan, r.Checks, total)
 	fmt.Fprintf(w, "results   %s\npage      %s\n", filepath.Join(f.Path, study.ResultsFile), filepath.Join(f.Path, study.PageFile))
+}
+
+// printErrors prints the largest coupling error, and of which runs it was measured.
+func printErrors(w io.Writer, p *study.Plan, list []study.Checked, total int) {
+	var worst *study.Checked
+	var why []string
+	known, random := 0, 0
+	for i := range list {
+		c := &list[i]
+		switch {
+		case c.Error.Worst == nil:
+			continue
+		case c.Why == study.Random:
+			random++
+		case p.Optimise == nil:
+			why = append(why, fmt.Sprintf("the %s %s", c.Why, p.Quantities[0].Name))
+		default:
+			why = append(why, "the "+c.Why)
+		}
+		if known++; worst == nil || *c.Error.Worst > *worst.Error.Worst {
+			worst = c
+		}
+	}
+	if random > 0 {
+		why = append(why, fmt.Sprintf("%d at random", random))
+	}
+	switch {
+	case worst != nil:
+		fmt.Fprintf(w, "coupling error  %s at most %s (run %d), measured in %d of %s (%s)\n", worst.Error.Where, worst.Error.Size(), worst.Run,
+			known, plural(total, "run"), strings.Join(why, ", "))
+	case list != nil:
+		fmt.Fprintln(w, "coupling error  unknown")
+	}
+}
+
+// warnOfErrors prints warnings about coupling errors, those with the same text together.
+func warnOfErrors(w io.Writer, list []study.Checked) {
+	runs, texts := map[string][]string{}, []string{}
+	for _, c := range list {
+		text := c.Error.Warning()
+		if c.Error.Determined != nil {
+			text = strings.TrimPrefix(c.Error.String(), "coupling error: ")
+		}
+		if text != "" {
+			if runs[text] == nil {
+				texts = append(texts, text)
+			}
+			runs[text] = append(runs[text], fmt.Sprint(c.Run))
+		}
+	}
+	for _, text := range texts[:min(len(texts), shownReasons)] {
+		fmt.Fprintf(w, "warning: run %s: %s\n", diag.Some(runs[text]), text)
+	}
+	if more := len(texts) - shownReasons; more > 0 {
+		fmt.Fprintf(w, "and %s in %s\n", plural(more, "more warning"), study.ReportFile)
+	}
 }
 
 func printOptimum(w io.Writer, p *study.Plan, o *study.Optimum) {

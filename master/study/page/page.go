@@ -88,7 +88,8 @@ func Write(w io.Writer, p *Page) error {
 	if scatter.Body != "" {
 		out.Script = template.JS(scatterJS)
 	}
-	for _, s := range []page.Section{v.failures(), v.optimum(), v.convergence(), v.varied(), v.statistics(), v.maps(), scatter, v.effects(), v.sobol(), v.morris()} {
+	for _, s := range []page.Section{v.failures(), v.optimum(), v.convergence(), v.varied(), v.statistics(), v.errors(), v.maps(), scatter,
+		v.effects(), v.sobol(), v.morris()} {
 		if s.Body != "" || len(s.Text)+len(s.Tables)+len(s.Groups) > 0 {
 			out.Sections = append(out.Sections, s)
 		}
@@ -244,6 +245,24 @@ func (v *view) statistics() page.Section {
 	}
 	group.Small = len(group.Charts) > 4
 	s.Groups = []page.Group{group}
+	return s
+}
+
+// errors lists the measured coupling errors.
+func (v *view) errors() page.Section {
+	s := page.Section{Title: "Coupling errors"}
+	if v.Report.Checks == nil {
+		return s
+	}
+	t := page.Table{Head: []string{"run", "chosen as", "error", "of", "compared with"}}
+	for _, c := range v.Report.Checks {
+		row := []string{strconv.Itoa(c.Run), c.Why, "unknown: " + c.Error.Unknown, "", ""}
+		if c.Error.Worst != nil {
+			row = append(row[:2], c.Error.Size(), c.Error.Where, c.Error.Reference)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	s.Tables = []page.Table{t}
 	return s
 }
 

@@ -241,7 +241,7 @@ func (t *taker) over(ctx context.Context) bool {
 func (t *taker) bury(ctx context.Context, v study.Variant, d *Death) (int, error) {
 	n, err := t.deaths(ctx, v, d)
 	if err != nil || n == 1 {
-		t.Log(fmt.Sprintf("run %d: %s; another engine tries again", v.ID, d.Reason))
+		t.Log(fmt.Sprintf("%s: %s; another engine tries again", v, d.Reason))
 	}
 	return n, err
 }
