@@ -98,6 +98,14 @@ func TestAnalyze(t *testing.T) {
 			if r.Ended != "" || r.Recommended == nil {
 				t.Fatalf("%s; recommended %+v", r.Ended, r.Recommended)
 			}
+			if c.demo == "two-mass-ff" { // x'' = -1000 x - 10 x', of both masses alike
+				const rate, damping = -5.0, 0.15811388
+				m := r.Motion.Mode
+				if frequency := math.Sqrt(1000-25) / (2 * math.Pi); m == nil || math.Abs(m.Frequency-frequency) > 1e-3*frequency || math.Abs(m.Rate-rate) > 1e-3*-rate ||
+					math.Abs(m.Damping-damping) > 1e-3*damping {
+					t.Errorf("%+v: %+v", r.Motion, m)
+				}
+			}
 			for _, trial := range []*analyze.Trial{&r.Present, r.Recommended} {
 				got := beside(t, path, trial.Of, append(flags(trial), shared...), fine)
 				if t.Logf("%s, %s, %.4g s: %.4g of %s, got %.4g", trial.Algorithm, trial.Order(), trial.Step, *trial.Error, trial.Of, got); got > alike**trial.Error ||
@@ -117,12 +125,20 @@ func TestAccuracy(t *testing.T) {
 	t.Parallel()
 	path := system(t, "quarter-car-b")
 	fine := []string{"--algorithm", "implicit", "--param", "order=1", "--step-size", "1e-4"}
-	for _, args := range [][]string{{"--accuracy", "2%"}, {"--accuracy", "2%", "--algorithm", "gauss-seidel"}} {
-		o := complete(t, append(args, path, "--budget", "600")...)
+	for _, c := range []struct {
+		args                    []string
+		algorithm, order, where string // "" = any
+	}{
+		{[]string{"2%"}, "", "", ""}, {[]string{"2%", "--algorithm", "gauss-seidel"}, "gauss-seidel", "", ""},
+		{[]string{"2%", "--param", "order=1"}, "", "1", ""}, {[]string{"3%:chassis.z_c"}, "", "", "chassis.z_c"},
+	} {
+		args := append([]string{path, "--budget", "600", "--accuracy"}, c.args...)
+		o := complete(t, args...)
 		m := o.manifest
 		found := flags(&analyze.Trial{Algorithm: m.Algorithm, Params: m.Parameters, Step: m.StepSize.Value})
-		if off := beside(t, path, m.Error.Where, found, fine); off > 0.02 || *m.Error.Worst > 0.02 || m.StepSize.Source != "--accuracy" ||
-			len(args) > 2 && m.Algorithm != "gauss-seidel" {
+		limit, _ := strconv.ParseFloat(c.args[0][:1], 64)
+		if off := beside(t, path, m.Error.Where, found, fine); off > limit/100 || *m.Error.Worst > limit/100 || off < *m.Error.Worst/2 ||
+			c.algorithm != "" && m.Algorithm != c.algorithm || c.order != "" && m.Parameters["order"] != c.order || c.where != "" && m.Error.Where != c.where {
 			t.Errorf("%v: %s is %.3g off, told %+v, step %+v", args, found, off, m.Error, m.StepSize)
 		}
 	}
@@ -138,6 +154,7 @@ func TestAccuracy(t *testing.T) {
 		t.Errorf("%+v, %s", o.manifest.StepSize, o.manifest.Status)
 	}
 	run(t, path, "--accuracy", "1%", "--check").is(t, 2, "leave out --check")
+	run(t, path, "--accuracy", "1%:chassis.z").is(t, 2, `did you mean "chassis.z_c"?`)
 }
 
 // The limit of stability of a strategy lies between the two steps of the report: that of the independent propagation matrix (schweizer), and

@@ -215,7 +215,7 @@ func (m *meter) schemes() []*reference {
 	mean, varies := m.mean()
 	fixed := func(preset string, order int) *reference {
 		return &reference{own: preset == m.Preset, doubt: math.Inf(1), worst: math.Inf(1), at: func(part float64) Setting {
-			return Setting{preset, map[string]string{"order": strconv.Itoa(order)}, mean / part, nil}
+			return Setting{preset, map[string]string{"order": strconv.Itoa(order)}, decimal(mean / part), nil}
 		}}
 	}
 	own := &reference{own: true, doubt: math.Inf(1), worst: math.Inf(1), at: m.tightened}
@@ -257,7 +257,7 @@ func (m *meter) tightened(part float64) Setting { return m.scaled(m.Setting, par
 func (m *meter) scaled(s Setting, part float64) Setting {
 	_, varies := m.mean()
 	varies = varies && s.Preset == m.Preset
-	s.Params, s.Step = maps.Clone(s.Params), s.Step/part
+	s.Params, s.Step = maps.Clone(s.Params), decimal(s.Step/part)
 	for name, text := range s.Params {
 		switch {
 		case tolerance(name) && s.Chooses():
@@ -269,6 +269,12 @@ func (m *meter) scaled(s Setting, part float64) Setting {
 		}
 	}
 	return s
+}
+
+// decimal returns a number without the last digits, in which rounding errors are.
+func decimal(v float64) float64 {
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
+	return v
 }
 
 // tolerance reports whether a parameter is a tolerance of variable steps.

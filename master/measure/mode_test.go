@@ -65,7 +65,7 @@ func TestMode(t *testing.T) {
 	response := func(c, d float64) (x, v float64) { // to a constant force of 1, of a mass on a spring c with a damper d
 		s := (complex(-d, 0) + cmplx.Sqrt(complex(d*d-4*c, 0))) / 2
 		y := (1 - cmplx.Exp(s*H)*complex(1, real(s)/imag(s))) // its real part: cos − σ/ω sin
-		return real(y) / c, real(cmplx.Exp(s*H)*complex(0, -1/imag(s)))
+		return real(y) / c, real(cmplx.Exp(s*H) * complex(0, -1/imag(s)))
 	}
 	x1, v1 := response(100, 1)
 	x2, v2 := response(200, 2)

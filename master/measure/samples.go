@@ -3,6 +3,7 @@ package measure
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -368,6 +369,15 @@ func (s *Samples) Worst(d []Distance) (worst float64, at int) {
 		}
 	}
 	return worst, at
+}
+
+// sum returns a checksum of all values.
+func (s *Samples) sum() uint64 {
+	h := fnv.New64a()
+	for _, values := range slices.Concat([][]float64{s.T}, s.V) {
+		_ = binary.Write(h, binary.LittleEndian, values)
+	}
+	return h.Sum64()
 }
 
 // Same reports whether two runs are equal to the bit over the first n samples; else the first variable and time where they differ.

@@ -16,8 +16,11 @@ type Search struct {
 	Others []Setting // strategies to try beside the setting of the run, at its step
 	// Error is the largest error of the setting that is looked for; 0 = that of the run, or Usual if it is larger.
 	Error    float64
-	From, To float64 // s, bounds of the steps tried; 0 = a thirtieth and thirty times the step of the run
-	Fixed    bool    // the steps are not changed
+	From, To float64                // s, bounds of the steps tried; 0 = a thirtieth and thirty times the step of the run
+	Fixed    bool                   // the steps are not changed
+	Of       func(name string) bool // selects the variables whose errors count; nil = all that feed inputs
+	// Runs is the least number of runs that there is time for, whatever the deadline says.
+	Runs float64
 	// Limits asks for the longest usable step of the run's strategy, All for that of each.
 	Limits, All bool
 	Kicks       bool              // the system is kicked for its slowest mode and the gain of its loops
@@ -47,6 +50,8 @@ type Trial struct {
 	Stable, Usable bool
 
 	rung int
+	off  []Distance // from the reference
+	sum  uint64     // of its samples
 }
 
 // Line is a strategy with its trials, from long steps to short ones.
@@ -90,6 +95,18 @@ func partAt(rung int) float64 {
 // better is the part of error or cost that counts as better.
 const better = 0.9
 
+// BarOf returns the error of a run with the setting of a trial, measured as the trial was; nil if it is unknown, or if the run has other values than the trial.
+func (c *Comparison) BarOf(t *Trial, run *Samples) *Bar {
+	if t.off == nil || c.Bar.Undetermined || !slices.Equal(run.variables, c.Samples.variables) || run.sum() != t.sum {
+		return nil
+	}
+	b := &Bar{Distances: t.off, Worst: t.Error, At: t.At, Reference: c.Reference, Grows: c.Bar.Grows, Until: t.Until, Partial: c.Bar.Partial, Runs: c.Runs}
+	if t.Bound > c.Error && t.Error <= c.Error {
+		b.Worst, b.AtMost = t.Bound, true
+	}
+	return b
+}
+
 type search struct {
 	meter
 	o       *Search
@@ -127,7 +144,10 @@ var starts = []float64{1, 5, 20, 100}
 
 func (s *search) run(ctx context.Context) error {
 	out := s.out
-	setting := s.Setting
+	setting, deadline := s.Setting, s.Deadline
+	if s.o.Runs > 0 {
+		s.Deadline = time.Time{} // the first run takes its time
+	}
 	present := &course{Setting: setting, samples: s.Samples}
 	base := present
 	for _, part := range starts { // the first with a run to its end
@@ -149,6 +169,11 @@ func (s *search) run(ctx context.Context) error {
 		}
 	}
 	s.seconds = s.Seconds * base.Step / setting.Step
+	if s.Deadline = deadline; !deadline.IsZero() {
+		if least := s.began.Add(time.Duration(s.o.Runs * s.seconds * float64(time.Second))); least.After(deadline) {
+			s.Deadline = least
+		}
+	}
 	out.Lines = append(out.Lines, &Line{Setting: setting})
 	for _, other := range s.o.Others {
 		out.Lines = append(out.Lines, &Line{Setting: other})
@@ -294,7 +319,7 @@ func (s *search) oppose(ctx context.Context, present *course) error {
 func (s *search) judge(t *Trial, samples *Samples) {
 	r := s.ref
 	n := len(samples.T)
-	t.Error, t.Bound, t.At = math.NaN(), math.NaN(), -1
+	t.Error, t.Bound, t.At, t.off = math.NaN(), math.NaN(), -1, nil
 	if n < 2 || r.fine == nil || r.fine.points == nil {
 		return
 	}
@@ -303,22 +328,35 @@ func (s *search) judge(t *Trial, samples *Samples) {
 		return
 	}
 	off := Apart(samples, reference, n)
-	if _, t.At = samples.Worst(off); t.At < 0 {
+	for _, jumps := range []bool{false, true} { // those of other types than Real count only where no Real moves
+		for k, d := range off {
+			v := &samples.variables[k]
+			if d.Still || v.jumps != jumps || !s.counts(v) || jumps && t.At >= 0 && !samples.variables[t.At].jumps {
+				continue
+			}
+			e := max(d.Relative, d.ByPoint, s.doubt[k]) // not known better
+			if t.At < 0 {
+				t.Error, t.Bound, t.At = e, 0, k
+			}
+			if t.Bound = max(t.Bound, d.Relative+s.doubt[k]); !(e <= t.Error) {
+				t.Error, t.At = e, k
+			}
+		}
+	}
+	if t.At < 0 {
 		return
 	}
-	t.Error, t.Bound = 0, 0
-	for k, d := range off {
-		if !samples.variables[k].fed || d.Still || samples.variables[k].jumps && !samples.variables[t.At].jumps {
-			continue
-		}
-		e := max(d.Relative, d.ByPoint, s.doubt[k]) // not known better
-		if t.Bound = max(t.Bound, d.Relative+s.doubt[k]); !(e <= t.Error) {
-			t.Error, t.At = e, k
-		}
-	}
-	t.Bound = max(t.Bound, t.Error)
+	t.Bound, t.off, t.sum = max(t.Bound, t.Error), off, samples.sum()
 	t.Stable = t.Err == nil && t.Error <= tooFar && (t.Grows == nil || r.fine.grows != nil)
 	t.Usable = t.Stable && t.Error <= Usable
+}
+
+// counts reports whether the error of a variable counts.
+func (s *search) counts(v *variable) bool {
+	if s.o.Of != nil {
+		return s.o.Of(v.name)
+	}
+	return v.fed
 }
 
 // at returns the trial of a line at a place on the ladder; nil = none.

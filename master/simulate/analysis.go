@@ -10,12 +10,13 @@ import (
 // known, and the reason.
 func (by Runner) Analyze(ctx context.Context, req Request, o Search) (*analyze.Report, error) {
 	var coupling analyze.Structure
-	o.Look = func(sys *System, chosen *Chosen) {
+	o.Look = func(sys *System, chosen *Chosen) error {
 		bonds, declared := sys.Bonds, true
 		if len(bonds) == 0 && sys.BondsSeen != nil {
 			bonds, declared = sys.BondsSeen(), false
 		}
 		coupling = analyze.Coupling(sys.System, chosen.Rates, bonds, declared)
+		return nil
 	}
 	for _, p := range by.Presets.All() {
 		o.Presets = append(o.Presets, p.Name)

@@ -58,13 +58,11 @@ type Request struct {
 	Trace          string // table of attempts at macro steps; "" = none
 	// Report is the path of a page that the caller writes after the run. Place checks that
 	// the run does not use the same file.
-	Report     string
-	Workers    int // 0 = automatic
-	CallByCall bool
-	Check      *Check // measure the error after the run; nil = not
-	// Accuracy asks for the cheapest setting with an error of at most that, relative to the motion; 0 = the setting is given. What the request
-	// and the documents give stays.
-	Accuracy    float64
+	Report      string
+	Workers     int // 0 = automatic
+	CallByCall  bool
+	Check       *Check    // measure the error after the run; nil = not
+	Accuracy    *Accuracy // look for the setting; nil = it is given
 	Checkpoints Checkpointing
 	Scenario    string           // file; "" = none
 	Realtime    *master.Realtime // nil = as fast as possible

@@ -59,6 +59,13 @@ type Prepared struct {
 	Driven   []string // inputs "component.variable" with external signals
 }
 
+// Found is a setting that was looked for, and what that took.
+type Found struct {
+	Flags    string
+	Runs     int
+	FMUSteps int
+}
+
 // Outcome describes a run and its files.
 type Outcome struct {
 	Begun         bool             // the instantiation of FMUs has begun
@@ -66,7 +73,7 @@ type Outcome struct {
 	ManifestPath  string           // "" = none was written
 	Table         bool             // there is a table of results
 	Rows, Columns int              // of the table
-	Found         string           // flags of the setting that was run for Request.Accuracy; "" = none was looked for
+	Found         *Found           // the setting that was run for Request.Accuracy; nil = none was looked for
 	Result        master.Result    `json:"-"` // of a run that has begun
 }
 
@@ -84,7 +91,7 @@ func (by Runner) Run(ctx context.Context, req Request) (Outcome, error) {
 	if by.At == nil {
 		by.At = func(path string) string { return path }
 	}
-	if req.Accuracy > 0 {
+	if req.Accuracy != nil {
 		return by.accurate(ctx, req)
 	}
 	r := &run{Runner: by, Request: req, events: newEvents(by.Events, req.LogLevel)}

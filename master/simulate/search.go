@@ -26,9 +26,11 @@ type Search struct {
 	Keep     bool          // an algorithm and a step that the request or the documents give are kept
 	Limits   bool          // the longest usable step of the request's algorithm is looked for; with All, of each
 	All      bool
-	Kicks    bool                      // the slowest mode and the gain of loops are looked for
-	Found    func(*measure.Comparison) // is called after each trial; may be nil
-	Look     func(*System, *Chosen)    // sees the system that is opened; may be nil
+	Kicks    bool                         // the slowest mode and the gain of loops are looked for
+	Of       func(name string) bool       // selects the variables whose errors count; nil = all outputs that feed inputs
+	Runs     float64                      // the least number of runs that there is time for, whatever the budget
+	Found    func(*measure.Comparison)    // is called after each trial; may be nil
+	Look     func(*System, *Chosen) error // sees the system that is opened, and may refuse it; may be nil
 }
 
 // Search looks for settings of a run that are better than those of a request, by runs without files. The error is a *RequestError if
@@ -68,11 +70,20 @@ func (by Runner) Search(ctx context.Context, req Request, o Search) (out *measur
 	if r.sys.Tolerance != nil {
 		r.opt.Tolerance = r.sys.Tolerance.Value
 	}
-	if o.Keep && (r.Algorithm != "" || r.sys.Algorithm != "") {
-		o.Presets = nil
+	var kept map[string]string
+	if o.Keep {
+		kept = maps.Clone(r.sys.Params)
+		maps.DeleteFunc(kept, func(key, value string) bool { return r.chosen.Values[key] != value }) // of another algorithm
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		maps.Copy(kept, r.Params)
+		if r.Algorithm != "" || r.sys.Algorithm != "" {
+			o.Presets = []string{r.chosen.Preset}
+		}
 	}
-	search := &measure.Search{Error: o.Error, From: o.From, To: o.To, Fixed: o.Keep && r.Step != nil, Limits: o.Limits, All: o.All, Kicks: o.Kicks, Found: o.Found,
-		Others: r.others(o), Plan: measure.Plan{
+	search := &measure.Search{Error: o.Error, From: o.From, To: o.To, Fixed: o.Keep && r.Step != nil, Limits: o.Limits, All: o.All, Kicks: o.Kicks, Found: o.Found, Of: o.Of, Runs: o.Runs,
+		Others: r.others(o, kept), Plan: measure.Plan{
 			Setting: measure.Setting{Preset: r.chosen.Preset, Params: r.chosen.Values, Step: r.opt.Step, Rates: r.chosen.Rates},
 			Samples: &measure.Samples{Start: r.opt.Start, Stop: r.opt.Stop}, Reverts: r.reverts(), Serial: r.sys.Few, Progress: r.events.doing,
 		}}
@@ -80,7 +91,9 @@ func (by Runner) Search(ctx context.Context, req Request, o Search) (out *measur
 		search.Deadline = time.Now().Add(o.Budget)
 	}
 	if o.Look != nil {
-		o.Look(r.sys, r.chosen)
+		if err := o.Look(r.sys, r.chosen); err != nil {
+			return nil, &RequestError{err}
+		}
 	}
 	if err := leave(); err != nil { // only now, because an FMU may exist once
 		return nil, err
@@ -106,18 +119,22 @@ func (r *run) reverts() bool {
 	return !slices.ContainsFunc(r.sys.System.Infos, func(i *master.Info) bool { return !i.Caps.SaveState && !i.Stateless })
 }
 
-// others returns the settings to try beside that of the run: each preset as it is, those with fixed steps at the orders 0 to o.Order.
-func (r *run) others(o Search) (list []measure.Setting) {
+// others returns the settings to try beside that of the run: each preset with the parameters that are kept, those with fixed steps at the orders 0
+// to o.Order.
+func (r *run) others(o Search, kept map[string]string) (list []measure.Setting) {
 	for _, name := range o.Presets {
-		plain, err := r.setting(name, nil)
-		if err != nil { // it needs bonds, which there are not
+		plain, err := r.setting(name, kept)
+		if err != nil { // it needs bonds, which there are not, or has no such parameter
 			continue
 		}
 		settings := []measure.Setting{plain}
-		if _, ordered := plain.Params["order"]; ordered && !plain.Chooses() {
+		_, ordered := plain.Params["order"]
+		if _, given := kept["order"]; ordered && !given && !plain.Chooses() {
 			settings = nil
 			for k := range o.Order + 1 {
-				if s, err := r.setting(name, map[string]string{"order": strconv.Itoa(k)}); err == nil {
+				params := map[string]string{"order": strconv.Itoa(k)}
+				maps.Copy(params, kept)
+				if s, err := r.setting(name, params); err == nil {
 					settings = append(settings, s)
 				}
 			}
@@ -156,20 +173,34 @@ func (r *run) bonds() []algorithms.Bond {
 	return watchedBonds(r.sys)
 }
 
-// For Request.Accuracy: the time for the search, if none is given, and what is tried beside explicit coupling.
-const accuracyBudget = time.Minute
+// For Request.Accuracy: the time for the search and its least number of runs, if none is given, and what is tried beside explicit coupling.
+const (
+	accuracyBudget = time.Minute
+	accuracyRuns   = 10
+)
 
 var accuracyPresets = []string{"explicit", "gauss-seidel", "implicit", "model-based-corrector", "richardson", "ex-slocal"}
 
-// accurate looks for the cheapest setting with the accuracy that a request asks for, and runs it with a check.
+// accurate looks for the cheapest setting with the accuracy that a request asks for, and runs it. Its error is that of the search.
 func (by Runner) accurate(ctx context.Context, req Request) (Outcome, error) {
-	limit, budget := req.Accuracy, accuracyBudget
+	limit := req.Accuracy.Limit
+	o := Search{Error: limit, Budget: accuracyBudget, Runs: accuracyRuns, Order: 1, Presets: accuracyPresets, Keep: true}
+	if !req.Accuracy.Of.IsDefault() {
+		o.Of = req.Accuracy.Of.Match
+		o.Look = func(sys *System, _ *Chosen) error {
+			var names []string
+			for y := range sys.System.OutAt[len(sys.System.Infos)] {
+				names = append(names, sys.System.OutName(y))
+			}
+			return req.Accuracy.Of.Check(names)
+		}
+	}
 	if req.Check != nil {
-		budget = req.Check.Budget
+		o.Budget, o.Runs = req.Check.Budget, 0
 	}
 	quiet := req
-	quiet.Accuracy, quiet.Check = 0, nil
-	c, err := by.Search(ctx, quiet, Search{Error: limit, Budget: budget, Order: 1, Presets: accuracyPresets, Keep: true})
+	quiet.Accuracy, quiet.Check = nil, nil
+	c, err := by.Search(ctx, quiet, o)
 	if cause := context.Cause(ctx); cause != nil {
 		err = errors.Join(err, fmt.Errorf("%w while a setting for --accuracy was looked for: nothing was run", cause))
 	}
@@ -179,25 +210,28 @@ func (by Runner) accurate(ctx context.Context, req Request) (Outcome, error) {
 	found := c.Present
 	if c.Best != nil {
 		found = c.Best
-		quiet.Algorithm, quiet.Params = found.Preset, analyze.Changed(by.Presets, found.Setting)
+	}
+	params := analyze.Changed(by.Presets, found.Setting)
+	flags := fmt.Sprintf("--algorithm %s", found.Preset)
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		flags += fmt.Sprintf(" --param %s=%s", key, params[key])
+	}
+	flags += fmt.Sprintf(" --step-size %g", found.Step)
+	if found != c.Present {
+		quiet.Algorithm, quiet.Params = found.Preset, params
 		quiet.Step = &Setting{Value: found.Step, Source: "--accuracy"}
 		quiet.find("algorithm", found.Preset, "")
 		quiet.find("step-size", strconv.FormatFloat(found.Step, 'g', -1, 64), "")
-		for _, key := range slices.Sorted(maps.Keys(quiet.Params)) {
-			quiet.find("param", key+"="+quiet.Params[key], key)
+		for _, key := range slices.Sorted(maps.Keys(params)) {
+			quiet.find("param", key+"="+params[key], key)
 		}
 	}
 	// A resumed run has the setting that was found.
 	quiet.Given = slices.DeleteFunc(quiet.Given, func(g Given) bool { return g.Name == "accuracy" || g.Name == "budget" })
 	quiet.find("check", strconv.FormatFloat(limit, 'g', -1, 64), "")
-	quiet.Check = &Check{Limit: limit, Budget: budget}
+	quiet.Check = &Check{Limit: limit, Budget: o.Budget, known: func(run *measure.Samples) *measure.Bar { return c.BarOf(found, run) }}
 	out, err := by.Run(ctx, quiet)
-	out.Found = "--algorithm " + found.Preset
-	params := analyze.Changed(by.Presets, found.Setting)
-	for _, key := range slices.Sorted(maps.Keys(params)) {
-		out.Found += fmt.Sprintf(" --param %s=%s", key, params[key])
-	}
-	out.Found += fmt.Sprintf(" --step-size %g", found.Step)
+	out.Found = &Found{Flags: flags, Runs: c.Runs, FMUSteps: c.Cost}
 	if err != nil || out.Manifest == nil {
 		return out, err
 	}

@@ -139,13 +139,12 @@ var Settings = []*Entry{
 			return "", err
 		}},
 	{Name: "accuracy", Category: coupling, Scope: OfCall,
-		Doc: "run the cheapest setting found with a coupling error of at most `LIMIT`; what is given stays",
-		set: func(r *Request, text string) (string, error) {
-			var err error
-			r.Accuracy, err = ParseLimit(text)
+		Doc: "run the cheapest setting found with a coupling error of at most `LIMIT[:VARIABLE,…]`; what is given stays",
+		set: func(r *Request, text string) (_ string, err error) {
+			r.Accuracy, err = ParseAccuracy(text)
 			return "", err
 		}},
-	{Name: "budget", Category: coupling, Scope: OfCall, Doc: "end --check after `T` seconds, and the search of --accuracy (default: 60); what is known is kept",
+	{Name: "budget", Category: coupling, Scope: OfCall, Doc: "end --check after `T` seconds, and the search of --accuracy (default: 60 or ten runs); what is known is kept",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.check().Budget, err = duration(text)
 			return "", err
@@ -360,9 +359,9 @@ func (r *Request) Complete() error {
 		}
 	}
 	switch {
-	case r.Accuracy > 0 && r.given("check", ""):
+	case r.Accuracy != nil && r.given("check", ""):
 		errs = append(errs, errors.New("--accuracy checks the result, too; leave out --check"))
-	case r.Check != nil && r.Check.Limit == 0 && r.Accuracy == 0:
+	case r.Check != nil && r.Check.Limit == 0 && r.Accuracy == nil:
 		errs = append(errs, errors.New("--budget needs --check or --accuracy"))
 	}
 	if r.Restarts > 0 && r.Isolate == assemble.IsolateNever && len(r.IsolateComponents) == 0 {

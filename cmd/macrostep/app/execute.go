@@ -104,8 +104,9 @@ func summary(o *simulate.Outcome, verbose bool) string {
 	} else if n, how := stepLoops(m.Loops); n > 0 {
 		fmt.Fprintf(&b, "loops     %s, %s; --%s lists the variables\n", plural(n, "algebraic loop"), how, flagVerbose)
 	}
-	if o.Found != "" {
-		fmt.Fprintf(&b, "setting   %s\n", o.Found)
+	if f := o.Found; f != nil {
+		fmt.Fprintf(&b, "setting   %s\n          found in %s, %d FMU steps; to keep it: macrostep ssp set %s %s -o FILE.ssp\n", f.Flags, plural(f.Runs, "run"), f.FMUSteps,
+			quote(m.System), f.Flags)
 	}
 	printIsolation(&b, m.FMUs)
 	printFiles(&b, o)
