@@ -90,14 +90,18 @@ const (
 	seen      = 0.01 // least amplitude of the slowest mode, relative to the largest
 )
 
-// edges returns connections on loops.
-func (s *search) edges() (list []edge) {
+// edges returns connections on loops, and whether these are all.
+func (s *search) edges() (list []edge, all bool) {
 	sys, weights := s.Samples.sys, weightsOf(s.Samples.T)
+	all = true
 	for to, end := range sys.InAt[1:] {
 		for u := sys.InAt[to]; u < end; u++ {
 			y, connected := sys.Source(u)
-			if !connected || !sys.Affects(to, sys.SourceSubsystem(u)) || len(list) == mostKicks {
+			if !connected || !sys.Affects(to, sys.SourceSubsystem(u)) {
 				continue
+			}
+			if len(list) == mostKicks {
+				return list, false
 			}
 			e := edge{input: u, source: y, gain: sys.Gain(u)}
 			m := momentsOf(s.Samples.V[y], weights)
@@ -107,40 +111,45 @@ func (s *search) edges() (list []edge) {
 			}
 		}
 	}
-	return list
+	return list, all
 }
 
 // kick makes the motion known, unless that takes too long.
 func (s *search) kick(ctx context.Context) error {
-	list := s.edges()
+	list, all := s.edges()
 	setting, cost := s.calm()
 	const further = 5 // runs: without a kick, and two with half the step
 	if len(list) == 0 || setting == nil || !s.affords(float64((len(list)+further)*cost)*s.each(), 0.3) {
 		return nil
 	}
-	gain, err := s.stepGain(ctx, list)
-	if err != nil {
-		return err
+	motion := &Motion{Setting: setting.String()}
+	if all {
+		var err error
+		if motion.Gain, err = s.stepGain(ctx, list); err != nil {
+			return err
+		}
 	}
-	s.out.Motion = &Motion{Setting: setting.String(), Gain: gain}
-	k := &kicks{search: s, list: list, step: setting.Step}
-	span := s.Samples.Stop - s.Samples.Start
-	k.length = max(1, math.Round(lasting*span/k.step)) * k.step
-	for n := range int((span-k.length)/k.step + same) {
-		k.t, k.grid = append(k.t, float64(n)*k.step), append(k.grid, s.Samples.Start+k.length+float64(n)*k.step)
+	s.out.Motion = motion
+	k := &kicks{search: s, list: list}
+	H, span := setting.Step, s.Samples.Stop-s.Samples.Start
+	k.length = max(1, math.Round(lasting*span/H)) * H
+	spacing := H * math.Ceil(span/H/s.Samples.most)
+	for n := range int((span-k.length)/spacing + same) {
+		k.t, k.grid = append(k.t, float64(n)*spacing), append(k.grid, s.Samples.Start+k.length+float64(n)*spacing)
 	}
 	for _, e := range list {
 		if !slices.ContainsFunc(k.outputs, func(o edge) bool { return o.source == e.source }) {
 			k.outputs = append(k.outputs, e)
 		}
 	}
-	if s.out.Motion.Mode, err = k.mode(ctx, *setting); err == nil {
+	var err error
+	if motion.Mode, err = k.mode(ctx, *setting); err == nil {
 		return nil
 	}
 	if cause := context.Cause(ctx); cause != nil || errors.Is(err, ErrBudget) {
 		return err
 	}
-	s.out.Motion.Why = err.Error()
+	motion.Why = err.Error()
 	return nil
 }
 
@@ -209,7 +218,6 @@ type kicks struct {
 	*search
 	list    []edge
 	outputs []edge    // one for each source
-	step    float64   // s
 	length  float64   // s, of a kick
 	t, grid []float64 // s, from the end of a kick, and of the run
 }
