@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
-
+	
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master/measure"
+	"github.com/macrostep/macrostep/master/record"
 )
 
 // Report is the result of an analysis.
@@ -207,22 +207,8 @@ func (r *Report) judge(c *measure.Comparison) Verdict {
 
 // Off describes the error, "" if it is unknown.
 func (t *Trial) Off() string {
-	switch {
-	case t.Error == nil:
+	if t.Error == nil {
 		return ""
-	case *t.Error < 1:
-		return fmt.Sprintf("the error of %s is %s of its motion", t.Of, Percent(*t.Error))
 	}
-	return fmt.Sprintf("the error of %s is %s its motion", t.Of, Percent(*t.Error))
-}
-
-// Percent formats a relative error.
-func Percent(v float64) string {
-	switch {
-	case v >= 10:
-		return strconv.FormatFloat(v, 'g', 2, 64) + " times"
-	case v >= 1:
-		return fmt.Sprintf("%.2g times", v)
-	}
-	return fmt.Sprintf("%.2g %%", 100*v)
+	return fmt.Sprintf("the error of %s is %s", t.Of, record.OfMotion(*t.Error))
 }

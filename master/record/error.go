@@ -88,9 +88,20 @@ func (e *Error) Failure() error {
 }
 
 // Size describes the largest error, which must be known.
-func (e *Error) Size() string {
-	if *e.Worst >= 1 {
-		return fmt.Sprintf("%.3g times its motion", *e.Worst)
+func (e *Error) Size() string { return OfMotion(*e.Worst) }
+
+// OfMotion describes an error relative to the motion.
+func OfMotion(v float64) string {
+	if v >= 1 {
+		return Percent(v) + " its motion"
 	}
-	return fmt.Sprintf("%.2g %% of its motion", 100**e.Worst)
+	return Percent(v) + " of its motion"
+}
+
+// Percent formats a relative error.
+func Percent(v float64) string {
+	if v >= 1 {
+		return fmt.Sprintf("%.3g times", v)
+	}
+	return fmt.Sprintf("%.2g %%", 100*v)
 }

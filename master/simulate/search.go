@@ -14,6 +14,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/measure"
+	"github.com/macrostep/macrostep/master/record"
 )
 
 // Search asks for settings that are better than that of a request.
@@ -29,7 +30,6 @@ type Search struct {
 	Kicks    bool                         // the slowest mode and the gain of loops are looked for
 	Of       func(name string) bool       // selects the variables whose errors count; nil = all outputs that feed inputs
 	Runs     float64                      // the least number of runs that there is time for, whatever the budget
-	Found    func(*measure.Comparison)    // is called after each trial; may be nil
 	Look     func(*System, *Chosen) error // sees the system that is opened, and may refuse it; may be nil
 }
 
@@ -82,11 +82,21 @@ func (by Runner) Search(ctx context.Context, req Request, o Search) (out *measur
 			o.Presets = []string{r.chosen.Preset}
 		}
 	}
-	search := &measure.Search{Error: o.Error, From: o.From, To: o.To, Fixed: o.Keep && r.Step != nil, Limits: o.Limits, All: o.All, Kicks: o.Kicks, Found: o.Found, Of: o.Of, Runs: o.Runs,
+	search := &measure.Search{Error: o.Error, From: o.From, To: o.To, Fixed: o.Keep && r.Step != nil, Limits: o.Limits, All: o.All, Kicks: o.Kicks, Of: o.Of, Runs: o.Runs,
 		Others: r.others(o, kept), Plan: measure.Plan{
 			Setting: measure.Setting{Preset: r.chosen.Preset, Params: r.chosen.Values, Step: r.opt.Step, Rates: r.chosen.Rates},
-			Samples: &measure.Samples{Start: r.opt.Start, Stop: r.opt.Stop}, Reverts: r.reverts(), Serial: r.sys.Few, Progress: r.events.doing,
+			Samples: &measure.Samples{Start: r.opt.Start, Stop: r.opt.Stop}, Reverts: r.reverts(), Serial: r.sys.Few,
 		}}
+	known := ""
+	search.Progress = func(text string) { r.events.doing(known + text) }
+	search.Found = func(c *measure.Comparison) {
+		if t := c.Present; t.At >= 0 {
+			known = fmt.Sprintf("present error %s; ", record.Percent(t.Error))
+		}
+		if t := c.Best; t != nil {
+			known += fmt.Sprintf("best so far %s, error %s; ", t.Setting, record.Percent(t.Error))
+		}
+	}
 	if o.Budget > 0 {
 		search.Deadline = time.Now().Add(o.Budget)
 	}

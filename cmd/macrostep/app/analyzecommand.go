@@ -160,21 +160,13 @@ func (p *program) analysed(ctx context.Context, a *analysis) (report *analyze.Re
 	defer func() { err = errors.Join(err, restore()) }()
 	con := newConsole(p.stderr)
 	defer con.clear()
-	printed, known := time.Now(), ""
+	printed := time.Now()
 	runner := simulate.Runner{Open: p.open, Presets: p.presets, Events: func(e simulate.Event) {
 		if e.Kind == simulate.Doing && e.Text != "" && time.Since(printed) > waits(con) {
-			con.status(known + e.Text)
+			con.status(e.Text)
 			printed = time.Now()
 		}
 	}}
-	a.Found = func(c *measure.Comparison) {
-		if t := c.Present; t.At >= 0 {
-			known = fmt.Sprintf("present error %s; ", analyze.Percent(t.Error))
-		}
-		if t := c.Best; t != nil {
-			known += fmt.Sprintf("best so far %s, error %s; ", t.Setting, analyze.Percent(t.Error))
-		}
-	}
 	err = profile(a.debug.Profile, func() (err error) {
 		report, err = runner.Analyze(ctx, a.request, a.Search)
 		return err

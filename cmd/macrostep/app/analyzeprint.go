@@ -13,6 +13,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/measure"
+	"github.com/macrostep/macrostep/master/record"
 )
 
 const (
@@ -211,14 +212,14 @@ func (p *analysisPrinter) better() string {
 	case t == nil && r.Present.Usable && *r.Present.Error <= r.Asked:
 		return "Nothing that was tried costs a tenth less, or has a tenth less error at this cost."
 	case t == nil:
-		return fmt.Sprintf("Nothing that was tried has an error of %s.", analyze.Percent(r.Asked))
+		return fmt.Sprintf("Nothing that was tried has an error of %s.", record.Percent(r.Asked))
 	}
-	text := fmt.Sprintf("%s: error %s", settingOf(t), analyze.Percent(*t.Error))
+	text := fmt.Sprintf("%s: error %s", settingOf(t), record.Percent(*t.Error))
 	if r.Present.Fails == "" {
 		text += ", " + costs(t.FMUSteps/r.Present.FMUSteps)
 	}
 	if t.Bound == nil || *t.Bound > r.Asked {
-		text += fmt.Sprintf("; nothing that was tried has %s", analyze.Percent(r.Asked))
+		text += fmt.Sprintf("; nothing that was tried has %s", record.Percent(r.Asked))
 	}
 	return text + "."
 }
@@ -312,7 +313,7 @@ func (p *analysisPrinter) table(list []analyze.Trial) {
 			step = "variable"
 		}
 		if t.Error != nil && t.Fails == "" {
-			off = analyze.Percent(*t.Error)
+			off = record.Percent(*t.Error)
 		}
 		if t.Usable {
 			usable = "yes"

@@ -600,7 +600,7 @@ func analysisSection(r *analyze.Report) page.Section {
 				name += " (recommended)"
 			}
 			if t.Error != nil {
-				off = analyze.Percent(*t.Error)
+				off = record.Percent(*t.Error)
 			}
 			if t.Usable {
 				usable = "yes"

@@ -42,7 +42,7 @@ const settingsDocument = `<?xml version="1.0" encoding="UTF-8"?>
 
 // settingExamples are examples for the names of values in the docs of settings.
 var settingExamples = map[string]string{
-	"": "true", "T": "0.25", "H": "0.002", "R": "1e-5", "N": "3", "FACTOR": "2", "PRESET": "gauss-seidel", "KEY=VALUE": "order=2", "LIMIT": "1%", "GLOB": "c.*",
+	"": "true", "T": "0.25", "H": "0.002", "R": "1e-5", "N": "3", "FACTOR": "2", "PRESET": "gauss-seidel", "KEY=VALUE": "order=2", "LIMIT": "1%", "LIMIT[:VARIABLE,…]": "1%:c.*", "GLOB": "c.*",
 	"NAME=COMPONENT.EFFORT:COMPONENT.FLOW": "axle=c.y:d.y", "COMPONENT=N": "c=1/3", "NAME=VALUE": "c.u=3", "COMPONENT=QUIRK": "c=noTerminate",
 	"COMPONENT": "c", "GLOB=HOST": "c=lab:7447", "EVERY FILE": "10 run.checkpoint",
 }
