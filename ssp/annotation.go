@@ -3,6 +3,7 @@ package ssp
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
@@ -188,6 +189,9 @@ func (s *settings) add(list []Asked, native bool) {
 		s.own = len(s.asked)
 	}
 }
+
+// Value returns the text without the key.
+func (a Asked) Value() string { return strings.TrimPrefix(a.Text, a.Key+"=") }
 
 // String returns the setting as a flag.
 func (a Asked) String() string { return "--" + a.Name + " " + a.Text }

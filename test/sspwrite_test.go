@@ -83,7 +83,7 @@ func validate(t testing.TB, path string) error {
 }
 
 // bindOne binds a value in a document and checks that the changed files differ from the old ones by one part more, and
-// are valid if those are.
+// are valid if those are. It also checks that the document with new settings is valid.
 func bindOne(t *testing.T, path string) {
 	t.Helper()
 	p := opened(t, path)
@@ -91,7 +91,11 @@ func bindOne(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range files {
+	settled, err := edit.Bind(p, nil, nil, ssp.Asked{Name: ssp.Algorithm, Text: "implicit"}, ssp.AskParam("order", "2", "", ssp.Place{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range append(files, settled...) {
 		old, changed := filepath.Join(p.Dir, f.Name), filepath.Join(t.TempDir(), filepath.Base(f.Name))
 		write(t, changed, f.Data)
 		_, err := os.Stat(old)
@@ -99,7 +103,7 @@ func bindOne(t *testing.T, path string) {
 		if err := validate(t, changed); err != nil && (fresh || validate(t, old) == nil) {
 			t.Errorf("%s is not valid: %v", f.Name, err)
 		}
-		if fresh {
+		if fresh || i == len(files) { // settings change attributes, too
 			continue
 		}
 		a, b := tokens(t, old), tokens(t, changed)
@@ -267,6 +271,18 @@ func TestMakeSystem(t *testing.T) {
 	if plain := complete(t, append([]string{ours}, args...)...); slices.Equal(plain.column(t, "wheel.F_c"),
 		reference.column(t, "wheel.F_c")) {
 		t.Error("the parameters change nothing, so that the comparison says nothing")
+	}
+	// With the settings in the system, too, a run needs no flags for them.
+	step("ssp", "set", "stiff.ssp", "--step-size", "1e-3", "--algorithm", "implicit", "--param", "order=2", "-o", "tuned.ssp")
+	flags := complete(t, filepath.Join(dir, "stiff.ssp"), "--stop-time", "2", "--step-size", "1e-3", "--algorithm", "implicit", "--param", "order=2")
+	tuned := complete(t, filepath.Join(dir, "tuned.ssp"), "--stop-time", "2")
+	if !maps.EqualFunc(flags.columns, tuned.columns, slices.Equal) || maps.EqualFunc(again.columns, tuned.columns, slices.Equal) {
+		t.Error("the settings in the system give other values than flags, or those of another algorithm")
+	}
+	for _, document := range documentsOf(t, filepath.Join(dir, "tuned.ssp")) {
+		if err := validate(t, document); err != nil {
+			t.Errorf("%s: %v", document, err)
+		}
 	}
 	out := step("ssp", "graph", "stiff.ssp")
 	if data, err := os.ReadFile(filepath.Join(dir, "stiff.svg")); err != nil ||

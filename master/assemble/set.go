@@ -23,10 +23,10 @@ type Change struct{ Name, Old, New string }
 // with the types and units of the FMUs. Values have the form of Options.Set and the unit of the
 // variable. A name may also be that of a connector of a system, "connector" or
 // "system.connector"; its value, in the unit of the connector, is passed on over its connections
-// (ssp 37). Bind returns the changed files without writing them and does not change the assembly.
-func (a *Assembly) Bind(list []Assignment) (changes []Change, files []edit.File, err error) {
+// (ssp 37). Settings are those of edit.Bind. Bind returns the changed files without writing them and does not change the assembly.
+func (a *Assembly) Bind(list []Assignment, settings ...ssp.Asked) (changes []Change, files []edit.File, err error) {
 	if a.pkg == nil {
-		return nil, nil, errors.New("an FMU alone has no parameter sets; make a system of it with: macrostep ssp new")
+		return nil, nil, errors.New("an FMU alone has no parameter sets and no annotation of macrostep; make a system of it with: macrostep ssp new")
 	}
 	var values []ssp.ParameterValue
 	var units []unit.Definition
@@ -53,7 +53,7 @@ func (a *Assembly) Bind(list []Assignment) (changes []Change, files []edit.File,
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
-	files, err = edit.Bind(a.pkg, values, units)
+	files, err = edit.Bind(a.pkg, values, units, settings...)
 	return changes, files, err
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// paramFirstStep is the parameter for the size of the first step of variable-step algorithms.
-const paramFirstStep = "control.h0"
+// ParamFirstStep is the parameter for the size of the first step of variable-step algorithms.
+const ParamFirstStep = "control.h0"
 
 // Chosen is the algorithm of a run with its bonds and rates.
 type Chosen struct {
@@ -40,7 +40,7 @@ func Choose(presets algorithms.Catalog, r *Request, sys *System) (*Chosen, error
 	preset, params := cmp.Or(r.Algorithm, sys.Algorithm, algorithms.DefaultPreset), map[string]string{}
 	documented := maps.Clone(sys.Params)
 	if r.Step != nil { // overrides the first step of a document
-		delete(documented, paramFirstStep)
+		delete(documented, ParamFirstStep)
 	}
 	out := &Chosen{}
 	switch {

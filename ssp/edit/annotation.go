@@ -72,6 +72,56 @@ func SettingsAnnotation(algorithm string, step, tolerance *float64) (ssp.Annotat
 	return NewAnnotation(ssp.OwnType, text)
 }
 
+// settings changes ms:Settings at the DefaultExperiment, or makes it.
+func (w *writer) settings(root *etree.Element, list []ssp.Asked) {
+	box := child(child(root, xmltree.SSD, "DefaultExperiment"), xmltree.SSD, "Annotations")
+	isOwn := func(a *etree.Element) bool {
+		return a.Tag == "Annotation" && strings.TrimSpace(xmltree.Value(a, "type")) == ssp.OwnType
+	}
+	var own *etree.Element
+	if i := slices.IndexFunc(box.ChildElements(), isOwn); i >= 0 {
+		own = box.ChildElements()[i]
+	} else {
+		own = xmltree.Insert(box, xmltree.SSC, "Annotation")
+		w.set(own, "type", ssp.OwnType)
+	}
+	el := child(own, xmltree.Own, "Settings")
+	w.set(el, "version", ssp.OwnVersion)
+	replaced := false // all parameters
+	for _, s := range list {
+		switch s.Name {
+		case ssp.Algorithm:
+			replaced = true
+			w.set(el, "algorithm", s.Text)
+		case ssp.StepSize:
+			w.set(el, "stepSize", s.Text)
+		case ssp.Param:
+		default:
+			w.fail(el, "%s cannot be written", s)
+		}
+	}
+	written := map[string]bool{}
+	for _, k := range el.ChildElements() {
+		key := strings.TrimSpace(xmltree.Value(k, "key"))
+		i := slices.IndexFunc(list, func(s ssp.Asked) bool { return s.Name == ssp.Param && s.Key == key })
+		switch {
+		case k.Tag != "Param" || xmltree.URI(k) != xmltree.Own:
+		case i >= 0 && !written[key]:
+			w.set(k, "value", list[i].Value())
+			written[key] = true
+		case i >= 0 || replaced:
+			xmltree.Remove(k)
+		}
+	}
+	for _, s := range list {
+		if s.Name == ssp.Param && !written[s.Key] {
+			k := xmltree.Insert(el, xmltree.Own, "Param")
+			w.set(k, "key", s.Key)
+			w.set(k, "value", s.Value())
+		}
+	}
+}
+
 // find returns a unit by name, nil if it is not defined.
 func find(units []unit.Definition, name string) *unit.Definition {
 	if i := slices.IndexFunc(units, func(u unit.Definition) bool { return u.Name == name }); i >= 0 {

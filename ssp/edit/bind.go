@@ -23,23 +23,52 @@ import (
 // defines the units of the values. If an existing set defines such a name as another unit, the
 // value is written without a unit, that is, in the unit of the variable or connector (ssp 39).
 //
+// Bind also writes settings of a run (ssp.Algorithm, ssp.Param, ssp.StepSize) into the annotation of
+// macrostep (ssp 46). With an algorithm, its other parameters are removed.
+//
 // Bind returns the changed files, the set first, for the caller to write. Their names are relative
 // to Dir, with slashes. Everything else in them stays as it was, in UTF-8 and with the layout of
 // elements. The package is not changed.
-func Bind(p *ssp.Package, values []ssp.ParameterValue, units []unit.Definition) (changed []File, err error) {
+func Bind(p *ssp.Package, values []ssp.ParameterValue, units []unit.Definition, settings ...ssp.Asked) (changed []File, err error) {
 	document := p.Document()
 	if !strings.EqualFold(filepath.Ext(document), ".ssd") {
-		return nil, fmt.Errorf("%s is not an .ssd and has no parameter sets", document)
+		return nil, fmt.Errorf("%s is not an .ssd and has no parameter sets and no annotation of macrostep", document)
 	}
+	w, doc := &writer{file: p.Root.File}, copyOf(p.Root.Tree)
+	touched := len(settings) > 0
+	if touched {
+		w.settings(doc.Root(), settings)
+	}
+	if len(values) > 0 {
+		set, fresh, err := changedSet(p, document, values, units)
+		if err != nil {
+			return nil, err
+		}
+		changed = append(changed, set)
+		if fresh {
+			touched = true
+			bindings := child(xmltree.Child(doc.Root(), xmltree.SSD, "System"), xmltree.SSD, "ParameterBindings")
+			w.set(xmltree.Insert(bindings, xmltree.SSD, "ParameterBinding"), "source", SourceURI(set.Name))
+		}
+	}
+	if !touched {
+		return changed, nil
+	}
+	data, err := w.bytes(doc)
+	return append(changed, File{Name: document, Data: data}), err
+}
+
+// changedSet returns the set with the values, and whether it is new.
+func changedSet(p *ssp.Package, document string, values []ssp.ParameterValue, units []unit.Definition) (_ File, fresh bool, err error) {
 	set, file := lastSet(p)
 	if set != nil {
 		w, doc := &writer{file: set.File}, copyOf(set.Tree)
 		w.put(doc.Root(), values, set.Units, units)
 		data, err := w.bytes(doc)
-		return []File{{Name: file, Data: data}}, err
+		return File{Name: file, Data: data}, false, err
 	}
 	if file, err = freeName(p, document); err != nil {
-		return nil, err
+		return File{}, true, err
 	}
 	w := &writer{file: file}
 	doc, root := newDocument(xmltree.SSV, "ParameterSet", xmltree.SSC)
@@ -47,19 +76,7 @@ func Bind(p *ssp.Package, values []ssp.ParameterValue, units []unit.Definition) 
 	w.put(root, values, nil, units)
 	doc.Indent(2)
 	data, err := w.bytes(doc)
-	if err != nil {
-		return nil, err
-	}
-	bound, err := bind(p.Root, file)
-	return []File{{Name: file, Data: data}, {Name: document, Data: bound}}, err
-}
-
-// bind returns a document that binds one more set.
-func bind(d *ssp.Document, set string) ([]byte, error) {
-	w, doc := &writer{file: d.File}, copyOf(d.Tree)
-	bindings := child(xmltree.Child(doc.Root(), xmltree.SSD, "System"), xmltree.SSD, "ParameterBindings")
-	w.set(xmltree.Insert(bindings, xmltree.SSD, "ParameterBinding"), "source", SourceURI(set))
-	return w.bytes(doc)
+	return File{Name: file, Data: data}, true, err
 }
 
 // copyOf returns a copy of the document of a root element that was read.

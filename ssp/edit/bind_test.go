@@ -205,3 +205,69 @@ func TestBindTwice(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Settings change the annotation of macrostep, or make it at the place that the schemas give. Everything else is kept, and the same
+// settings once more change nothing.
+func TestBindSettings(t *testing.T) {
+	const document = `<?xml version="1.0" encoding="UTF-8"?>
+<ssd:SystemStructureDescription version="1.0" name="t" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ms="https://github.com/macrostep/macrostep/ssp/1">
+  <ssd:System name="top"/>
+  <!-- times -->EXPERIMENT
+  <ssd:Annotations><ssc:Annotation type="org.x"/></ssd:Annotations>
+</ssd:SystemStructureDescription>
+`
+	const begin = `<ssc:Annotation type="com.github.macrostep">`
+	around := func(content string) string {
+		return `<ssd:DefaultExperiment startTime="1"><ssd:Annotations><ssc:Annotation type="org.x"><x/></ssc:Annotation>` + content +
+			`</ssd:Annotations></ssd:DefaultExperiment>`
+	}
+	const made = `
+      <ssc:Annotation type="com.github.macrostep">
+        <ms:Settings version="1" stepSize="0.1"/>
+      </ssc:Annotation>`
+	const full = begin + `<ms:Settings version="1" algorithm="implicit" workers="2">
+ <ms:Param key="order" value="1"/><!-- kept -->
+ <ms:Record match="a.*"/>
+ <ms:Param key=" substeps" value="3"/>
+ <ms:Param key=" substeps" value="3"/>
+</ms:Settings></ssc:Annotation>`
+	const twice = "\n <ms:Param key=\" substeps\" value=\"3\"/>\n <ms:Param key=\" substeps\" value=\"3\"/>"
+	step, order := ssp.Asked{Name: ssp.StepSize, Text: "0.1"}, ssp.AskParam("order", "1", "", ssp.Place{})
+	substeps, algorithm := ssp.AskParam("substeps", "4", "", ssp.Place{}), ssp.Asked{Name: ssp.Algorithm, Text: "explicit"}
+	for name, tt := range map[string]struct {
+		experiment string
+		settings   []ssp.Asked
+		want       []string // replacements in the document, in pairs
+	}{
+		"no experiment": {"", []ssp.Asked{step}, []string{"<!-- times -->", "<ssd:DefaultExperiment>\n    <ssd:Annotations>" +
+			made + "\n    </ssd:Annotations>\n  </ssd:DefaultExperiment>\n  <!-- times -->"}},
+		"times": {"\n  " + `<ssd:DefaultExperiment startTime="1" stopTime="2"/>`, []ssp.Asked{step}, []string{`stopTime="2"/>`,
+			"stopTime=\"2\">\n    <ssd:Annotations>" + made + "\n    </ssd:Annotations>\n  </ssd:DefaultExperiment>"}},
+		"annotations of other tools": {around(""), []ssp.Asked{algorithm, order}, []string{`<x/></ssc:Annotation>`, `<x/></ssc:Annotation>` + begin +
+			`<ms:Settings version="1" algorithm="explicit"><ms:Param key="order" value="1"/></ms:Settings></ssc:Annotation>`}},
+		"a step more": {around(full), []ssp.Asked{step}, []string{`workers="2"`, `workers="2" stepSize="0.1"`}},
+		"a parameter": {around(full), []ssp.Asked{substeps}, []string{twice, "\n <ms:Param key=\" substeps\" value=\"4\"/>"}},
+		"an algorithm": {around(full), []ssp.Asked{algorithm}, []string{"implicit", "explicit",
+			"\n <ms:Param key=\"order\" value=\"1\"/>", "", twice, ""}},
+		"with one kept": {around(full), []ssp.Asked{order, algorithm}, []string{"implicit", "explicit", twice, ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(document, "EXPERIMENT", tt.experiment, 1)
+			want := strings.NewReplacer(tt.want...).Replace(text)
+			for _, before := range []string{text, want} {
+				files, err := edit.Bind(Open(t, Folder(t, map[string]string{ssp.DocumentName: before}), nil), nil, nil, tt.settings...)
+				if err != nil || len(files) != 1 || files[0].Name != ssp.DocumentName {
+					t.Fatalf("%v, %v", files, err)
+				}
+				if got := string(files[0].Data); got != want || want == text {
+					t.Error(firstDifference(want, got))
+				}
+			}
+		})
+	}
+	p := Open(t, Folder(t, map[string]string{ssp.DocumentName: strings.Replace(document, "EXPERIMENT", "", 1)}), nil)
+	_, err := edit.Bind(p, nil, nil, ssp.Asked{Name: "rate", Text: "a=2"})
+	if err == nil || !strings.Contains(err.Error(), "--rate a=2 cannot be written") {
+		t.Error(err)
+	}
+}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/edit"
 	"github.com/macrostep/macrostep/test/probe"
@@ -490,7 +492,7 @@ func TestSSPSet(t *testing.T) {
 		"ssp|set|s.ssp|a.v=1|--force":       "it cannot be set: its causality is output",
 		"ssp|set|s.ssp|a.k=1|a.k=2|--force": "a.k is given twice",
 		"ssp|set|s.ssp|a.k|--force":         `"a.k" is not COMPONENT.VARIABLE=VALUE`,
-		"ssp|set|s.ssp":                     "SYSTEM COMPONENT.VARIABLE=VALUE is missing",
+		"ssp|set|s.ssp":                     "COMPONENT.VARIABLE=VALUE is missing, or a setting",
 		"ssp|set|a.fmu|a.k=1|--force":       "an FMU alone has no parameter sets",
 		"ssp|set|no.ssp|a.k=1|--force":      "no.ssp",
 	})
@@ -525,6 +527,101 @@ func TestSSPSetWins(t *testing.T) {
 			}
 		})
 	}
+}
+
+// asked lists the settings of the documents of a system, without their places.
+func asked(t *testing.T, path string) string {
+	t.Helper()
+	var list []string
+	a, err := assemble.Open(path, looking(simulate.Dialects(nil)))
+	t.Cleanup(func() { a.Close() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range a.Asked {
+		list = append(list, s.Name+" "+s.Text)
+	}
+	return strings.Join(list, ", ")
+}
+
+// Settings are written into the annotation of macrostep, alone and with values, wherever the system is.
+func TestSSPSetSettings(t *testing.T) {
+	dir := workshop(t)
+	done(t, dir, "ssp", "new", "a.fmu", "b.fmu", "--connect", "a.v:b.v", "-o", "s.ssp")
+	out := done(t, dir, "ssp", "set", "s.ssp", "a.k=5", "--step-size", "5ms", "--algorithm", "implicit", "--param", "order=1", "-o", "t.ssp")
+	if want := `a.k          2 → 5
+step-size    0.01 → 0.005
+algorithm    explicit → implicit
+param order  none → 1
+wrote t.ssp (resources/parameters.ssv)
+`; out != want {
+		t.Error(out)
+	}
+	path := filepath.Join(dir, "t.ssp")
+	if got := asked(t, path) + ", " + values(t, path); got != "step-size 0.005, algorithm implicit, param order=1, a.k=5" {
+		t.Error(got)
+	}
+	contains(t, "info", done(t, dir, "info", "t.ssp"), "Step       0.005 s (annotation of macrostep)", "Algorithm  implicit order=1")
+	before := content(t, dir)["t.ssp"]
+	done(t, dir, "ssp", "set", "t.ssp", "--param", "order=1", "--algorithm", "implicit", "--force")
+	if content(t, dir)["t.ssp"] != before {
+		t.Error("the same settings once more give other bytes")
+	}
+	contains(t, "a parameter more", done(t, dir, "ssp", "set", "t.ssp", "--param", "substeps=3", "--force"), "param substeps  none → 3")
+	unchanged(t, dir, map[string]string{
+		"ssp|set|t.ssp|--algorithm|xplicit|-o|u.ssp":             `no algorithm is called "xplicit"; did you mean "explicit"?`,
+		"ssp|set|t.ssp|--algorithm|explicit|--param|x=1|--force": `algorithm explicit has no parameter "x"`,
+		"ssp|set|t.ssp|--param|order=9|--force":                  "parameter order=9: must be",
+		"ssp|set|t.ssp|--param|order|--force":                    `--param: "order" is not KEY=VALUE`,
+		"ssp|set|t.ssp|--param|order=1|--param|order=2|--force":  "order is given twice",
+		"ssp|set|t.ssp|--step-size|0|--force":                    "0 is not greater than 0",
+		"ssp|set|t.ssp|--step-size|1|a.k=x|--force":              "a.k=x: the variable is a Real",
+		"ssp|set|t.ssp|--step-size|1":                            "t.ssp would be changed",
+		"ssp|set|a.fmu|--step-size|1|--force":                    "an FMU alone has no parameter sets and no annotation of macrostep",
+	})
+	out = done(t, dir, "ssp", "set", "t.ssp", "--algorithm", "explicit", "--force")
+	contains(t, "the change", out, "algorithm       implicit → explicit\nparam order     1 → none\nparam substeps  3 → none\n", "(SystemStructure.ssd)")
+	if got := asked(t, path); got != "step-size 0.005, algorithm explicit" {
+		t.Error(got)
+	}
+	// A variant, a folder, a document, and one that becomes a package.
+	system := elements(component("a", "a.fmu"))
+	done(t, dir, "ssp", "unpack", "s.ssp", "-o", "folder")
+	write(t, filepath.Join(dir, "folder", "v.ssd"), ssd(elements(component("a", "resources/a.fmu")), ""))
+	write(t, filepath.Join(dir, "alone.ssd"), ssd(system, ""))
+	for _, tt := range [][2]string{{"folder#v.ssd", ""}, {"folder", ""}, {"alone.ssd", "packed.ssp"}, {"alone.ssd", ""}} {
+		args := []string{"ssp", "set", tt[0], "--step-size", "0.002", "--force"}
+		if tt[1] != "" {
+			args = append(args, "-o", tt[1])
+		}
+		done(t, dir, args...)
+		if got := asked(t, filepath.Join(dir, cmp.Or(tt[1], tt[0]))); got != "step-size 0.002" {
+			t.Errorf("%v: %s", tt, got)
+		}
+	}
+}
+
+// Settings of macrostep override those of other tools, which stay. A step size also overrides the first step that they give.
+func TestSSPSetOverridesTools(t *testing.T) {
+	dir := workshop(t)
+	tools := `<ssd:Annotations><ssc:Annotation type="org.openmodelica"><oms:Annotations ` +
+		`xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd"><oms:SimulationInformation name="s">` +
+		`<oms:VariableStepMaster description="oms-mav" initialStepSize="1e-6" relativeTolerance="1e-3"/>` +
+		`</oms:SimulationInformation></oms:Annotations></ssc:Annotation></ssd:Annotations>`
+	path := write(t, filepath.Join(dir, "s.ssd"), ssd(elements(component("a", "a.fmu"))+tools, ""))
+	_, out, _ := in(t, dir, "ssp", "set", "s.ssd", "--step-size", "0.01", "--force")
+	contains(t, "the step", out, "step-size         1e-06 → 0.01", "param control.h0  1e-06 → auto")
+	contains(t, "all settings", asked(t, path), "step-size 0.01, param control.h0=auto, ", "algorithm richardson, ", "param control.rtol=0.001")
+	_, out, _ = in(t, dir, "ssp", "set", "s.ssd", "--algorithm", "explicit", "--force")
+	contains(t, "the algorithm", out, "algorithm           richardson → explicit", "param control.h0    auto → none", "param control.rtol  0.001 → none")
+	if got := asked(t, path); strings.Contains(got, "param") || !strings.Contains(got, "step-size 0.01, algorithm explicit") {
+		t.Error(got)
+	}
+	contains(t, "the document", read(t, path), "VariableStepMaster")
+	write(t, filepath.Join(dir, "OspSystemStructure.xml"), `<OspSystemStructure version="0.1" `+
+		`xmlns="http://opensimulationplatform.com/MSMI/OSPSystemStructure"><Simulators><Simulator name="a" source="a.fmu"/></Simulators></OspSystemStructure>`)
+	unchanged(t, dir, map[string]string{
+		"ssp|set|OspSystemStructure.xml|--step-size|1|--force": "is not an .ssd and has no parameter sets and no annotation of macrostep"})
 }
 
 // If a value would have no effect, nothing is changed: files already written are put back.

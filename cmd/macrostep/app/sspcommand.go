@@ -31,7 +31,7 @@ all, equal input gives equal bytes, and existing files are replaced only with
 
 Commands:
    macrostep ssp new      make a system from FMUs, connected by names on request
-   macrostep ssp set      give parameters values, in a parameter set
+   macrostep ssp set      change values of parameters, and settings of runs
    macrostep ssp graph    draw a system as an SVG
    macrostep ssp pack     make an .ssp from a folder or an .ssd
    macrostep ssp unpack   make a folder from an .ssp

@@ -14,10 +14,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/edit"
 )
@@ -27,29 +29,41 @@ const sspSetHelp = `Gives variables values that every tool finds in the system: 
 existing set of this kind is changed; otherwise one is made and bound. FMUs and
 the rest of the documents stay as they are.
 
+--algorithm, --param and --step-size are written into the annotation of macrostep,
+so that a run without these flags uses them. Annotations of other tools stay; ours
+override them. --algorithm removes the parameters that are not given; without it,
+--param changes or adds one.
+
 A value is a number, true or false, the name of an enumeration's item, or text, in
 the unit of the variable. Only what can be set before a run takes a value.
 CONNECTOR=VALUE or SYSTEM.CONNECTOR=VALUE gives a connector of a system a value,
 which is passed on to everything connected to it and overrides values given there.
 
--o FILE.ssp writes the system with the new values; without it SYSTEM itself is
+-o FILE.ssp writes the system with the changes; without it SYSTEM itself is
 changed, which needs --force.
 
 Examples:
    macrostep ssp set car.ssp wheel.k_w=2e5 -o stiff.ssp
    macrostep ssp set car.ssp wheel.k_w=2e5 'road.name=a road' --force
-   macrostep ssp set car/SystemStructure.ssd wheel.k_w=2e5 --force`
+   macrostep ssp set car/SystemStructure.ssd wheel.k_w=2e5 --force
+   macrostep ssp set car.ssp --algorithm implicit --param order=1 -o tuned.ssp`
 
 func (p *program) sspSetCommand() *cli.Command {
 	return &cli.Command{
-		Name: "ssp set", Usage: "give parameters values", ArgsUsage: "SYSTEM COMPONENT.VARIABLE=VALUE…",
-		UsageText: "macrostep ssp set SYSTEM COMPONENT.VARIABLE=VALUE… [-o FILE.ssp] [--force]", Description: sspSetHelp,
-		Flags: []cli.Flag{outputFlag("write `FILE`, an .ssp, and leave SYSTEM as it is; -: on standard output"), forceFlag()},
+		Name: "ssp set", Usage: "change values of parameters, and settings of runs", ArgsUsage: "SYSTEM COMPONENT.VARIABLE=VALUE…",
+		UsageText: "macrostep ssp set SYSTEM [COMPONENT.VARIABLE=VALUE…] [FLAGS]", Description: sspSetHelp,
+		Flags: append(inCategory("", settingFlags(flagAlgorithm, flagParam, ssp.StepSize)...),
+			outputFlag("write `FILE`, an .ssp, and leave SYSTEM as it is; -: on standard output"), forceFlag()),
 		Action: func(c *cli.Context) error {
-			if err := arguments(c, 2, math.MaxInt, "SYSTEM COMPONENT.VARIABLE=VALUE"); err != nil {
+			if err := arguments(c, 1, math.MaxInt, "SYSTEM"); err != nil {
 				return err
 			}
-			in := newInput(c)
+			in, request := newInput(c), simulate.Request{System: c.Args().First()}
+			in.settings(&request)
+			request.Given = slices.DeleteFunc(request.Given, func(g simulate.Given) bool { return g.Name == flagOutput }) // that of a run
+			if c.NArg() == 1 && len(request.Given) == 0 && in.err() == nil {
+				in.add(errors.New("COMPONENT.VARIABLE=VALUE is missing, or a setting such as --algorithm"))
+			}
 			list, errs := assignments(c.Args().Tail(), "COMPONENT.VARIABLE=VALUE")
 			in.add(errors.Join(errs...))
 			output, force := c.String(flagOutput), c.Bool(flagForce)
@@ -63,12 +77,12 @@ func (p *program) sspSetCommand() *cli.Command {
 			if err := in.err(); err != nil {
 				return err
 			}
-			return p.sspSet(c.Args().First(), list, output, force)
+			return p.sspSet(c.Args().First(), list, &request, output, force)
 		},
 	}
 }
 
-func (p *program) sspSet(path string, list []assemble.Assignment, output string, force bool) (err error) {
+func (p *program) sspSet(path string, list []assemble.Assignment, r *simulate.Request, output string, force bool) (err error) {
 	if err := free(output); err != nil && !force {
 		return err
 	}
@@ -77,18 +91,24 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 	if err != nil {
 		return err
 	}
-	changes, files, err := a.Bind(list)
+	settings, settingRows, err := p.settingsFor(a, r)
 	if err != nil {
 		return err
 	}
+	changes, files, err := a.Bind(list, settings...)
+	if err != nil {
+		return err
+	}
+	_, err = os.Lstat(filepath.Join(a.Package().Dir, filepath.FromSlash(files[0].Name)))
+	fresh := errors.Is(err, fs.ErrNotExist)
 	path, variant := ssp.SplitVariant(path)
 	if variant != "" {
 		variant = "#" + variant
 	}
 	var weak []string
 	check := func(written string) (err error) {
-		weak, err = p.inForce(written+variant, changes)
-		unwritten(err, files[0].Name, changes, len(files) > 1)
+		weak, err = p.inForce(written+variant, changes, settings)
+		unwritten(err, files[0].Name, changes, fresh)
 		return err
 	}
 	if pkg := a.Package(); output != "" || pkg.Packed() {
@@ -107,14 +127,64 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 	if err != nil {
 		return err
 	}
-	table(p.stdout, rowsOf(changes, func(c assemble.Change) []string {
+	table(p.stdout, append(rowsOf(changes, func(c assemble.Change) []string {
 		return []string{c.Name, cmp.Or(c.Old, "none") + " → " + c.New}
-	}))
+	}), settingRows...))
 	for _, text := range weak {
 		fmt.Fprintln(p.stderr, "warning: "+text)
 	}
 	p.wrote(output, " (%s)", files[0].Name)
 	return nil
+}
+
+// settingsFor returns the settings of a request as those of a document, and rows with what they change. It refuses what a
+// run refuses.
+func (p *program) settingsFor(a *assemble.Assembly, r *simulate.Request) (list []ssp.Asked, rows [][]string, err error) {
+	if len(r.Given) == 0 {
+		return nil, nil, nil
+	}
+	a.Override(nil, nil, nil, nil) // settles the step
+	was := append(slices.Clip(a.Asked), ssp.Asked{Name: ssp.Algorithm, Text: algorithms.DefaultPreset},
+		ssp.Asked{Name: ssp.StepSize, Text: ssp.Number(a.Step.Value)})
+	if r.Algorithm != "" { // it comes without the parameters of the documents
+		a.Asked = slices.DeleteFunc(slices.Clone(a.Asked), func(s ssp.Asked) bool { return s.Name == ssp.Algorithm || s.Name == ssp.Param })
+	}
+	if s := simulate.StrategyOf(p.presets, a, r); s.Unfit != nil {
+		return nil, nil, s.Unfit
+	}
+	for _, g := range r.Given {
+		s := ssp.Asked{Name: g.Name, Key: g.Key, Text: g.Text}
+		switch s.Name {
+		case ssp.StepSize:
+			s.Text = ssp.Number(r.Step.Value)
+		case ssp.Param:
+			s = ssp.AskParam(g.Key, r.Params[g.Key], "", ssp.Place{})
+		}
+		list = append(list, s)
+	}
+	find := func(in []ssp.Asked, name, key string) int {
+		return slices.IndexFunc(in, func(s ssp.Asked) bool { return s.Name == name && s.Key == key })
+	}
+	const first = simulate.ParamFirstStep // a step size overrides it
+	if r.Step != nil && find(a.Asked, ssp.Param, first) >= 0 && find(list, ssp.Param, first) < 0 {
+		list = append(list, ssp.AskParam(first, "auto", "", ssp.Place{}))
+	}
+	row := func(s ssp.Asked, before, after string) {
+		rows = append(rows, []string{strings.TrimSpace(s.Name + " " + s.Key), before + " → " + after})
+	}
+	for _, s := range list {
+		before := "none"
+		if i := find(was, s.Name, s.Key); i >= 0 {
+			before = was[i].Value()
+		}
+		row(s, before, s.Value())
+	}
+	for _, s := range was {
+		if s.Name == ssp.Param && find(a.Asked, s.Name, s.Key) < 0 && find(list, s.Name, s.Key) < 0 {
+			row(s, s.Value(), "none")
+		}
+	}
+	return list, rows, nil
 }
 
 // writeSet writes the package of the system at path with changed files as output, if check accepts it.
@@ -184,9 +254,9 @@ func unwritten(err error, file string, changes []assemble.Change, fresh bool) {
 	}
 }
 
-// inForce checks that a written system has the values, and returns warnings about those that only count until
+// inForce checks that a written system has the values and settings, and returns warnings about those that only count until
 // the first exchange.
-func (p *program) inForce(path string, changes []assemble.Change) (weak []string, err error) {
+func (p *program) inForce(path string, changes []assemble.Change, settings []ssp.Asked) (weak []string, err error) {
 	a, err := assemble.Open(path, looking(p.dialects))
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if err != nil {
@@ -216,6 +286,11 @@ func (p *program) inForce(path string, changes []assemble.Change) (weak []string
 		default:
 			errs = append(errs, fmt.Errorf("the value of the connector %s would reach no FMU: nothing is connected to it, or another value or "+
 				"an output overrides it; set the variable itself", c.Name))
+		}
+	}
+	for _, s := range settings {
+		if !slices.ContainsFunc(a.Asked, func(now ssp.Asked) bool { return now.Name == s.Name && now.Key == s.Key && now.Text == s.Text }) {
+			errs = append(errs, fmt.Errorf("%s would have no effect: another part of the document overrides it", s))
 		}
 	}
 	return weak, errors.Join(errs...)

@@ -164,6 +164,15 @@ func Insert(parent *etree.Element, uri, name string) *etree.Element {
 	return el
 }
 
+// Remove removes an element and the blanks before it.
+func Remove(el *etree.Element) {
+	parent, at := el.Parent(), el.Index()
+	parent.RemoveChildAt(at)
+	if at > 0 && !visible(parent.Child[at-1]) {
+		parent.RemoveChildAt(at - 1)
+	}
+}
+
 // place returns the index of a new child.
 func place(parent *etree.Element, uri, name string) int {
 	names := sequence[URI(parent)+" "+parent.Tag]
