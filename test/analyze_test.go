@@ -153,6 +153,10 @@ func TestAccuracy(t *testing.T) {
 	if o.is(t, 1, "no setting with an error of 0.1 % was found"); o.manifest.StepSize.Value != 0.01 || o.manifest.Status != "complete" {
 		t.Errorf("%+v, %s", o.manifest.StepSize, o.manifest.Status)
 	}
+	_, text := macrostep(t, "run", path, "--accuracy", "2%", "--step-size", "0.002", "--budget", "600", "--output", filepath.Join(t.TempDir(), "results.csv"))
+	if !strings.Contains(text, "\nto keep   macrostep ssp set "+path+" --algorithm ") || !strings.Contains(text, " FMU steps)\n") {
+		t.Error(text)
+	}
 	run(t, path, "--accuracy", "1%", "--check").is(t, 2, "leave out --check")
 	run(t, path, "--accuracy", "1%:chassis.z").is(t, 2, `did you mean "chassis.z_c"?`)
 }

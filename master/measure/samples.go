@@ -1,4 +1,8 @@
 // Package measure compares runs of a system: how far a run with one algorithm and step is from others.
+//
+// Its constants are of three kinds. What users see is convention: Usual, Usable, tooFar, better. What is rounding follows from floating-point
+// numbers: same, rounding, still, nothing, unmoved, digits. All others, of references, searches and modes, were chosen on 48 settings of 16 systems with known
+// errors, and hold on others.
 package measure
 
 import (

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -105,8 +106,10 @@ func summary(o *simulate.Outcome, verbose bool) string {
 		fmt.Fprintf(&b, "loops     %s, %s; --%s lists the variables\n", plural(n, "algebraic loop"), how, flagVerbose)
 	}
 	if f := o.Found; f != nil {
-		fmt.Fprintf(&b, "setting   %s\n          found in %s, %d FMU steps; to keep it: macrostep ssp set %s %s -o FILE.ssp\n", f.Flags, plural(f.Runs, "run"), f.FMUSteps,
-			quote(m.System), f.Flags)
+		fmt.Fprintf(&b, "setting   %s (found in %s, %d FMU steps)\n", f.Flags, plural(f.Runs, "run"), f.FMUSteps)
+		if ext := filepath.Ext(m.System); ext == ".ssp" || ext == ".ssd" {
+			fmt.Fprintf(&b, "to keep   macrostep ssp set %s %s -o FILE.ssp\n", quote(m.System), f.Flags)
+		}
 	}
 	printIsolation(&b, m.FMUs)
 	printFiles(&b, o)
