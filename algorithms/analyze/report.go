@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	
+
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master/measure"
 	"github.com/macrostep/macrostep/master/record"
@@ -22,7 +22,7 @@ type Report struct {
 	// Usable and Stable are where the present algorithm was found so.
 	Usable Limit `json:"usable"`
 	Stable Limit `json:"stable"`
-	// Recommended is better than the present setting (measure.Comparison.Best); nil = nothing that was tried is.
+	// Recommended is better than the present setting (measure.Comparison.Best); nil = nothing that was tried is, or the reference is doubtful.
 	Recommended *Trial          `json:"recommended"`
 	Strategies  []Strategy      `json:"strategies"` // the first is the present one
 	Runs        int             `json:"runs"`
@@ -62,7 +62,9 @@ type Reference struct {
 	Setting string `json:"setting"`
 	// Change is how much it changes from the step before, relative to the motion.
 	Change *float64 `json:"change"`
-	Grows  string   `json:"grows,omitempty"` // what grows in it: the system itself
+	// Doubt is what it may be off by in the output that has the error of the best setting; nothing is recommended above measure.Trusted.
+	Doubt *float64 `json:"doubt"`
+	Grows string   `json:"grows,omitempty"` // what grows in it: the system itself
 }
 
 // Strategy is an algorithm with its trials.
@@ -127,8 +129,10 @@ func New(c *measure.Comparison, presets algorithms.Catalog) *Report {
 	}
 	r.Present = describe(c.Present)
 	if c.Best != nil {
-		best := describe(c.Best)
-		r.Recommended = &best
+		r.Reference.Doubt = &c.Best.Doubt
+		if best := describe(c.Best); c.Best.Doubt <= measure.Trusted {
+			r.Recommended = &best
+		}
 	}
 	if b := c.Bar; b != nil && b.Err == nil {
 		r.Reference.Setting = c.Reference.String()

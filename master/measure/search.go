@@ -33,6 +33,9 @@ const Usual = 0.05
 // Usable is the largest error of a run that goes about as the reference does, relative to the motion.
 const Usable = 0.5
 
+// Trusted is the largest doubt about a reference by which settings are recommended.
+const Trusted = Usable / 2
+
 // tooFar is the error of a run that is unstable even if nothing is seen to grow.
 const tooFar = 100
 
@@ -43,6 +46,7 @@ type Trial struct {
 	Error float64        // largest relative distance from the reference; NaN = unknown
 	At    int            // the variable that it is of; -1 = none moves
 	Bound float64        // the error is at most that, since the reference has an error too; NaN = unknown
+	Doubt float64        // what the reference may be off by in that variable, relative to the motion; NaN = unknown
 	Grows *master.Growth // what grows in it; nil = nothing
 	Until float64        // s
 	Err   error          // that ended it before
@@ -206,6 +210,9 @@ func (s *search) run(ctx context.Context) error {
 	if err := s.sharpen(ctx, present); err != nil {
 		return err
 	}
+	if err := s.shorten(ctx, present); err != nil {
+		return err
+	}
 	if err := s.oppose(ctx, present); err != nil {
 		return err
 	}
@@ -249,6 +256,27 @@ func (s *search) sharpen(ctx context.Context, present *course) error {
 	s.learn()
 	s.judge(s.out.Present, present.samples)
 	return nil
+}
+
+// shorten measures from a run with shorter steps if the reference is uncertain beside the error that is looked for.
+func (s *search) shorten(ctx context.Context, present *course) error {
+	const shorter, least = 20, 1 + 1 + 2 + 5 // in runs with the shorter step
+	if s.ref.idle || s.ref.change <= doubtful*s.out.Error || !s.affords(shorter*least*s.Seconds, 0.5) {
+		return nil
+	}
+	setting, samples, references, seconds := s.Setting, s.Samples, s.references, s.Seconds
+	s.Setting, s.Samples, s.Seconds = s.scaled(setting, shorter), s.own(), shorter*seconds
+	var bar *Bar
+	err := s.advance(ctx, &course{Setting: s.Setting, samples: s.Samples})
+	if err == nil && len(s.Samples.T) >= fewest {
+		bar, err = s.measure(ctx)
+	}
+	if bar == nil || bar.Err != nil || bar.Undetermined || bar.At < 0 {
+		s.Setting, s.Samples, s.references, s.Seconds = setting, samples, references, seconds
+		return err
+	}
+	s.out.Bar = bar
+	return s.sharpen(ctx, present)
 }
 
 // learn takes the reference's changes as what it may be off by.
@@ -346,6 +374,7 @@ func (s *search) judge(t *Trial, samples *Samples) {
 	if t.At < 0 {
 		return
 	}
+	t.Doubt = s.doubt[t.At]
 	t.Bound, t.off, t.sum = max(t.Bound, t.Error), off, samples.sum()
 	t.Stable = t.Err == nil && t.Error <= tooFar && (t.Grows == nil || r.fine.grows != nil)
 	t.Usable = t.Stable && t.Error <= Usable

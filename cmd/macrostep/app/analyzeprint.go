@@ -209,6 +209,8 @@ func (p *analysisPrinter) better() string {
 	switch {
 	case t == nil && (r.Present.Error == nil || r.Verdict.State == analyze.Unknown):
 		return ""
+	case p.doubtful():
+		return fmt.Sprintf("Nothing is recommended: references differ from each other by up to %s.", record.Percent(*r.Reference.Doubt))
 	case t == nil && r.Present.Usable && *r.Present.Error <= r.Asked:
 		return "Nothing that was tried costs a tenth less, or has a tenth less error at this cost."
 	case t == nil:
@@ -222,6 +224,11 @@ func (p *analysisPrinter) better() string {
 		text += fmt.Sprintf("; nothing that was tried has %s", record.Percent(r.Asked))
 	}
 	return text + "."
+}
+
+// doubtful reports whether the reference is too doubtful for a recommendation.
+func (p *analysisPrinter) doubtful() bool {
+	return p.r.Reference.Doubt != nil && *p.r.Reference.Doubt > measure.Trusted
 }
 
 // costs describes a ratio of costs.
@@ -317,6 +324,9 @@ func (p *analysisPrinter) table(list []analyze.Trial) {
 		}
 		if t.Usable {
 			usable = "yes"
+			if p.doubtful() {
+				usable = "unknown"
+			}
 		}
 		if t.Fails != "" {
 			usable += ", it fails"

@@ -18,7 +18,7 @@ import (
 
 var (
 	// nullable are the keys of numbers and objects that may be null: lists are [], others are left out.
-	nullable = []string{"co_simulation", "start_time", "stop_time", "tolerance", "step_size", "start", "fed", "recommended", "motion", "slowest_mode", "step_gain", "error", "error_at_most", "change",
+	nullable = []string{"co_simulation", "start_time", "stop_time", "tolerance", "step_size", "start", "fed", "recommended", "motion", "slowest_mode", "step_gain", "doubt", "error", "error_at_most", "change",
 		"nrmse", "rmse", "max", "at", "a", "b", "limit", "nrmse_limit", "scale"}
 	// named are the keys of objects whose keys are names of the user or of parameters.
 	named    = []string{"parameters", "params", "sources", "delay"}
