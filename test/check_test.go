@@ -276,3 +276,13 @@ func TestCheckCrash(t *testing.T) {
 		}
 	}
 }
+
+// An FMU that crashes in a trial run of a search is isolated, and the search starts again.
+func TestSearchCrash(t *testing.T) {
+	t.Parallel()
+	p := started(t, systemCommand(t, badPair(t, "misbehave"), "fault=Segfault at=0.985", "--step-size", "0.02", "--accuracy", "50%", "--budget", "600"))
+	code, out := p.end(), p.out.String()
+	if code != 1 || strings.Count(out, "all starts again") != 1 || !strings.Contains(out, "no setting with an error of 50 % is known") || len(readCSV(t, p.path("results.csv"))) != 52 {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}

@@ -62,7 +62,8 @@ type Reference struct {
 	Setting string `json:"setting"`
 	// Change is how much it changes from the step before, relative to the motion.
 	Change *float64 `json:"change"`
-	// Doubt is what it may be off by in the output that has the error of the best setting; nothing is recommended above measure.Trusted.
+	// Doubt is what it may be off by in the outputs that have the errors of the present and of the best setting; nothing is recommended
+	// above measure.Trusted of the latter.
 	Doubt *float64 `json:"doubt"`
 	Grows string   `json:"grows,omitempty"` // what grows in it: the system itself
 }
@@ -128,8 +129,12 @@ func New(c *measure.Comparison, presets algorithms.Catalog) *Report {
 		r.Strategies = append(r.Strategies, line)
 	}
 	r.Present = describe(c.Present)
+	doubt := c.Present.Doubt
+	if c.Present.At >= 0 {
+		r.Reference.Doubt = &doubt
+	}
 	if c.Best != nil {
-		r.Reference.Doubt = &c.Best.Doubt
+		doubt = max(doubt, c.Best.Doubt)
 		if best := describe(c.Best); c.Best.Doubt <= measure.Trusted {
 			r.Recommended = &best
 		}
@@ -204,7 +209,7 @@ func (r *Report) judge(c *measure.Comparison) Verdict {
 		}
 		return Verdict{Usable, text}
 	case p.Grows != "" && r.Reference.Grows == "":
-		return Verdict{Unstable, p.Grows + ", and does not in the reference: the coupling is unstable"}
+		return Verdict{Unstable, p.Grows + ", and nothing does in the reference: the coupling is unstable"}
 	}
 	return Verdict{Unusable, p.Off()}
 }

@@ -116,7 +116,10 @@ func (m *meter) step(ctx context.Context, courses []*course) error {
 	for _, c := range courses {
 		cost += m.Step / c.Step
 		m.courses = append(m.courses, c)
-		c.run, c.close, c.err = m.Begin(ctx, c.Setting, c.recorder(), c.hooks...)
+		m.calls.Unlock()
+		run, free, err := m.Begin(ctx, c.Setting, c.recorder(), c.hooks...)
+		m.calls.Lock()
+		c.run, c.close, c.err = run, free, err
 		c.ended = c.err != nil
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -126,7 +129,9 @@ func (m *meter) step(ctx context.Context, courses []*course) error {
 		until := m.Samples.Start + float64(part)/parts*(m.Samples.Stop-m.Samples.Start)
 		for _, c := range courses {
 			for !c.ended && (c.run.Time() < until || part == parts) {
+				m.calls.Unlock()
 				more, err := c.run.Step(ctx)
+				m.calls.Lock()
 				if cause := context.Cause(ctx); cause != nil {
 					return cause
 				}

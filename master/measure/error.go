@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/macrostep/macrostep/master"
@@ -92,6 +93,7 @@ type reference struct {
 
 type meter struct {
 	*Plan
+	calls      sync.Mutex // held outside of calls of subsystems
 	courses    []*course
 	keep       bool // the points of references
 	references []*reference
@@ -103,6 +105,7 @@ type meter struct {
 // the bar is an upper bound. If it ends early, by context or budget, the bar is for the part that was reached.
 func (p *Plan) Measure(ctx context.Context) (*Bar, error) {
 	m := &meter{Plan: p}
+	m.calls.Lock()
 	defer func() {
 		for _, c := range m.courses {
 			m.end(c)

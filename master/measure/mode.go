@@ -46,6 +46,7 @@ type Lever struct {
 	To        string  `json:"to"`
 	Rate      float64 `json:"rate"`      // 1/s
 	Frequency float64 `json:"frequency"` // Hz
+	Doubt     float64 `json:"doubt"`     // 1/s, of both
 }
 
 // kick adds an offset to an input from the start to a time, in s.
@@ -87,6 +88,7 @@ const (
 	lasting   = 0.01
 	mostKicks = 8
 	agreeing  = 0.05 // largest difference of a pole from the same in another run, relative to its magnitude
+	late      = 2    // steps by which a kick may come too late
 	seen      = 0.01 // least amplitude of the slowest mode, relative to the largest
 )
 
@@ -153,14 +155,14 @@ func (s *search) kick(ctx context.Context) error {
 	return nil
 }
 
-// calm returns the setting, with its cost, of the most accurate run that extrapolates or repeats fixed steps only, and costs at most a few times what the run does;
+// calm returns the setting, with its cost, of the most accurate run that extrapolates or repeats fixed steps only, none longer than that of the run, and costs at most a few times what the run does;
 // nil = none is usable.
 func (s *search) calm() (best *Setting, cost int) {
 	const few = 4
 	least := math.Inf(1)
 	for _, l := range s.out.Lines {
 		for _, t := range l.Trials {
-			if slices.Contains([]string{"explicit", "gauss-seidel", "implicit"}, t.Preset) && t.Usable && t.Error < least && t.Cost <= few*s.out.Present.Cost {
+			if slices.Contains([]string{"explicit", "gauss-seidel", "implicit"}, t.Preset) && t.rung >= 0 && t.Usable && t.Error < least && t.Cost <= few*s.out.Present.Cost {
 				best, least, cost = &t.Setting, t.Error, t.Cost
 			}
 		}
@@ -256,18 +258,19 @@ func (k *kicks) mode(ctx context.Context, setting Setting) (*Mode, error) {
 		return nil, err
 	}
 	again := (&ring{t: k.t, d: [][][]float64{k.change(base, half)}}).realize(window)
-	off := math.Inf(1)
-	for _, p := range again {
-		off = min(off, cmplx.Abs(p-poles[at]))
+	p, doubt := poles[at], math.Inf(1)
+	for _, q := range again {
+		if off := cmplx.Abs(q - poles[at]); off < doubt {
+			p, doubt = 2*q-poles[at], off // half the step halves an error of first order, and more than that of a higher one
+		}
 	}
-	doubt := 2 * off // half the step halves an error of first order
-	switch p := poles[at]; {
+	switch {
 	case doubt > agreeing*cmplx.Abs(p):
 		return nil, errors.New("half a kick, with half the step, shows other modes: the system is not linear about its course, the coupling error changes them, or noise hides them")
 	case real(p) > doubt && k.ref.fine.grows == nil:
 		return nil, errors.New("what kicks change grows along the course, though nothing grows in the run")
 	default:
-		return k.describe(r, poles, at, window, doubt), nil
+		return k.describe(r, poles, at, window, p, doubt, setting.Step), nil
 	}
 }
 
@@ -297,10 +300,9 @@ func (k *kicks) change(base, kicked *Samples) (d [][]float64) {
 	return d
 }
 
-// describe describes a mode with a doubt in 1/s.
-func (k *kicks) describe(r *ring, poles []complex128, at int, window, doubt float64) *Mode {
+// describe describes a mode with a pole p and a doubt in 1/s, from kicks with steps of H s.
+func (k *kicks) describe(r *ring, poles []complex128, at int, window float64, p complex128, doubt, H float64) *Mode {
 	amplitudes, _ := r.fit(poles, window/10, window)
-	p := poles[at]
 	m := &Mode{Rate: real(p), Frequency: imag(p) / (2 * math.Pi), Damping: -real(p) / cmplx.Abs(p), Doubt: doubt}
 	top := 0.0
 	for i, o := range k.outputs {
@@ -318,12 +320,13 @@ func (k *kicks) describe(r *ring, poles []complex128, at int, window, doubt floa
 		// A kick of size a and length l changes the source of its input by Re(A exp(p t)) after it, where A = (c v)(w b) a (exp(p l) − 1)/p, twice that for a
 		// pair, and dp/dg = (c v)(w b) is the derivative of the pole with respect to the gain of the connection.
 		i := slices.IndexFunc(k.outputs, func(o edge) bool { return o.source == e.source })
-		by := amplitudes[n][i][at] * complex(e.motion/e.size, 0) * p / (cmplx.Exp(p*complex(k.length, 0)) - 1)
+		by := amplitudes[n][i][at] * complex(e.motion/e.size, 0) * poles[at] / (cmplx.Exp(poles[at]*complex(k.length, 0)) - 1)
 		if imag(p) != 0 {
 			by /= 2
 		}
 		by *= complex(0.1*e.gain, 0)
-		m.Connections = append(m.Connections, Lever{From: k.Samples.Name(e.source), To: k.Samples.sys.InName(e.input), Rate: real(by), Frequency: imag(by) / (2 * math.Pi)})
+		m.Connections = append(m.Connections, Lever{From: k.Samples.Name(e.source), To: k.Samples.sys.InName(e.input), Rate: real(by), Frequency: imag(by) / (2 * math.Pi),
+			Doubt: cmplx.Abs(by) * max(late*cmplx.Abs(p)*H, misfit)})
 	}
 	slices.SortStableFunc(m.Connections, func(a, b Lever) int {
 		return cmp.Compare(math.Hypot(b.Rate, 2*math.Pi*b.Frequency), math.Hypot(a.Rate, 2*math.Pi*a.Frequency))

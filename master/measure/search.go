@@ -3,6 +3,8 @@ package measure
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -118,6 +120,8 @@ type search struct {
 	ref     *reference
 	seconds float64 // of a run with the step of the run
 	began   time.Time
+	line    *Line // of the trial that is made; nil = none
+	trial   *Trial
 	deep    bool      // steps shorter than usual are tried
 	doubt   []float64 // by variable: error that the reference may have, relative to the motion
 }
@@ -127,20 +131,64 @@ type search struct {
 func (o *Search) Run(ctx context.Context) (*Comparison, error) {
 	plan := o.Plan // its setting and samples may become those of a run with shorter steps
 	s := &search{meter: meter{Plan: &plan, keep: true}, o: o, began: time.Now(), out: &Comparison{Samples: o.Samples, Change: -1}}
-	defer func() {
-		for _, c := range s.courses {
+	err := s.watched(ctx)
+	for _, c := range s.courses {
+		if !errors.Is(err, ErrStuck) {
 			s.end(c)
-			s.out.Cost += c.cost
 		}
-		s.out.Runs = len(s.courses)
-	}()
-	err := s.run(ctx)
+		s.out.Cost += c.cost
+	}
+	s.out.Runs = len(s.courses)
 	if s.out.Present == nil {
 		return nil, err
 	}
 	s.out.Err = err
 	s.recommend()
 	return s.out, nil
+}
+
+// ErrStuck means that a subsystem does not return from a call. It must not be freed.
+var ErrStuck = errors.New("a subsystem does not return")
+
+// watched runs the search, and leaves it where a call of a subsystem does not return after the deadline or the end of the context.
+func (s *search) watched(ctx context.Context) error {
+	const patience, often = 3 * time.Second, 100 * time.Millisecond
+	done := make(chan error, 1)
+	go func() {
+		s.calls.Lock()
+		defer s.calls.Unlock()
+		done <- s.run(ctx)
+	}()
+	tick := time.NewTicker(often)
+	defer tick.Stop()
+	var end time.Time
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+		}
+		if !s.calls.TryLock() {
+			continue // it computes
+		}
+		if over := ctx.Err() != nil || !s.Deadline.IsZero() && time.Now().After(s.Deadline); over && end.IsZero() {
+			end = time.Now()
+		}
+		if end.IsZero() || time.Since(end) < patience {
+			s.calls.Unlock()
+			continue
+		}
+		// The search waits for the lock from now on.
+		err := fmt.Errorf("%w from a call in the run with %s", ErrStuck, s.courses[len(s.courses)-1].Setting)
+		if s.line != nil {
+			s.trial.Err = err
+			s.line.add(s.trial)
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			return fmt.Errorf("%w (%w)", cause, err)
+		}
+		return err
+	}
 }
 
 // starts are the parts of the step of the run with which a run is made from which others are measured.
@@ -291,7 +339,7 @@ func (s *search) learn() {
 		s.out.Change = -1
 	}
 	if s.ref.fine != nil {
-		s.out.Reference = s.ref.fine.Setting
+		s.out.Reference, s.out.Bar.Grows = s.ref.fine.Setting, s.ref.fine.grows
 	}
 }
 
@@ -398,23 +446,31 @@ func (l *Line) at(rung int) *Trial {
 	return nil
 }
 
+// add adds a trial.
+func (l *Line) add(t *Trial) {
+	l.Trials = append(l.Trials, t)
+	slices.SortFunc(l.Trials, func(a, b *Trial) int { return a.rung - b.rung })
+}
+
 // try makes a trial.
 func (s *search) try(ctx context.Context, l *Line, rung int) (*Trial, error) {
 	c := &course{Setting: l.Setting, samples: s.own()}
 	if rung != 0 {
 		c.Setting = s.scaled(l.Setting, partAt(rung))
 	}
+	t := &Trial{Setting: c.Setting, Error: math.NaN(), Bound: math.NaN(), At: -1, rung: rung}
+	s.line, s.trial = l, t
 	if err := s.advance(ctx, c); err != nil {
 		return nil, err
 	}
-	t := &Trial{Setting: c.Setting, Cost: c.cost, Grows: c.grows, Err: c.err, rung: rung}
+	s.line = nil
+	t.Cost, t.Grows, t.Err = c.cost, c.grows, c.err
 	if n := len(c.samples.T); n > 0 {
 		t.Until = c.samples.T[n-1]
 	}
 	s.judge(t, c.samples)
 	c.samples = nil
-	l.Trials = append(l.Trials, t)
-	slices.SortFunc(l.Trials, func(a, b *Trial) int { return a.rung - b.rung })
+	l.add(t)
 	if c.err != nil && c.steps == 0 {
 		l.Why, l.closed, l.Trials = c.err.Error(), true, nil
 	}

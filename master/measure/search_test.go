@@ -147,3 +147,35 @@ func TestSearchFinerFails(t *testing.T) {
 		t.Errorf("%v, %+v", err, out)
 	}
 }
+
+// A search ends, with what is known, where a subsystem does not return from a long step.
+func TestSearchStuck(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := searching(t, fixed("explicit", "0", 0.05), func(s master.Subsystem) master.Subsystem { return &stuck{s, 0.06, cancel} })
+	o.Limits = true
+	out, err := o.Run(ctx)
+	if err != nil || !errors.Is(out.Err, measure.ErrStuck) || !errors.Is(out.Err, context.Canceled) || math.IsNaN(out.Present.Error) {
+		t.Fatalf("%v, %+v", err, out)
+	}
+	if first := out.Lines[0].Trials[0]; !errors.Is(first.Err, measure.ErrStuck) || first.Usable || first.Step < 0.06 {
+		t.Errorf("%+v", first)
+	}
+}
+
+// stuck does not return from steps that are longer than a limit in s.
+type stuck struct {
+	master.Subsystem
+	limit float64
+	tell  func()
+}
+
+func (s *stuck) Unwrap() master.Subsystem { return s.Subsystem }
+
+func (s *stuck) Step(ctx context.Context, t, h float64) (float64, error) {
+	if h > s.limit {
+		s.tell()
+		select {}
+	}
+	return s.Subsystem.Step(ctx, t, h)
+}

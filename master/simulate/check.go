@@ -37,7 +37,9 @@ func ParseAccuracy(text string) (*Accuracy, error) {
 	a := &Accuracy{}
 	var err error
 	if a.Limit, err = ParseLimit(limit); err == nil && of {
-		a.Of, err = record.ParseSelection(strings.Split(names, ","))
+		if a.Of, err = record.ParseSelection(strings.Split(names, ",")); err == nil && a.Of.IsNone() {
+			err = errors.New("none names no output")
+		}
 	}
 	return a, err
 }
@@ -175,7 +177,10 @@ func (r *run) instances(ctx context.Context, mode assemble.Isolation, use func(*
 		return err
 	}
 	o.Set = nil
-	return errors.Join(use(model, o), model.Close())
+	if err = use(model, o); errors.Is(err, measure.ErrStuck) {
+		return err
+	}
+	return errors.Join(err, model.Close())
 }
 
 // begins returns how to begin runs as the run was, up to a time, with other settings and recorders.

@@ -64,7 +64,7 @@ func (by Runner) Search(ctx context.Context, req Request, o Search) (out *measur
 		return nil, err
 	}
 	if why := r.unrepeatable(); why != "" {
-		return nil, &RequestError{fmt.Errorf("runs cannot be tried: %s", why)}
+		return nil, &RequestError{fmt.Errorf("other settings cannot be tried, because the run cannot be repeated: %s", why)}
 	}
 	r.opt = master.Options{Start: r.sys.Start.Value, Stop: r.sys.Stop.Value, Step: r.sys.Step.Value}
 	if r.sys.Tolerance != nil {
@@ -113,13 +113,18 @@ func (by Runner) Search(ctx context.Context, req Request, o Search) (out *measur
 		return r.instances(ctx, mode, func(m *Model, opened OpenOptions) (err error) {
 			search.Begin = r.begins(m, opened, r.opt.Stop)
 			search.Samples = &measure.Samples{Start: r.opt.Start, Stop: r.opt.Stop}
-			out, err = search.Run(ctx)
+			if out, err = search.Run(ctx); out != nil && errors.Is(out.Err, measure.ErrStuck) {
+				return out.Err
+			}
 			return err
 		})
 	}
 	mode := r.open.Isolate
 	if err = tried(mode); out != nil && errors.Is(out.Err, measure.ErrDiffers) && mode == assemble.IsolateAuto {
 		err = tried(assemble.IsolateAlways) // instances in one process may influence each other
+	}
+	if out != nil && errors.Is(err, measure.ErrStuck) {
+		err = nil // it is in the comparison
 	}
 	return out, err
 }
@@ -133,7 +138,7 @@ func (r *run) reverts() bool {
 // to o.Order.
 func (r *run) others(o Search, kept map[string]string) (list []measure.Setting) {
 	for _, name := range o.Presets {
-		plain, err := r.setting(name, kept)
+		plain, err := r.setting(name, kept, o.Keep)
 		if err != nil { // it needs bonds, which there are not, or has no such parameter
 			continue
 		}
@@ -144,7 +149,7 @@ func (r *run) others(o Search, kept map[string]string) (list []measure.Setting) 
 			for k := range o.Order + 1 {
 				params := map[string]string{"order": strconv.Itoa(k)}
 				maps.Copy(params, kept)
-				if s, err := r.setting(name, params); err == nil {
+				if s, err := r.setting(name, params, o.Keep); err == nil {
 					settings = append(settings, s)
 				}
 			}
@@ -158,14 +163,14 @@ func (r *run) others(o Search, kept map[string]string) (list []measure.Setting) 
 	return list
 }
 
-// setting returns a preset with parameters, at the step of the run and with its rates and bonds where it takes them.
-func (r *run) setting(preset string, params map[string]string) (measure.Setting, error) {
+// setting returns a preset with parameters, at the step of the run and with its rates and bonds where it takes them; keep: it must take the rates.
+func (r *run) setting(preset string, params map[string]string, keep bool) (measure.Setting, error) {
 	with := algorithms.With{Rates: r.chosen.Rates}
 	if algorithms.UsesEnergy(preset) {
 		with.Bonds = r.bonds()
 	}
 	choice, err := r.Presets.New(preset, params, with)
-	if err != nil && len(with.Rates) > 0 {
+	if err != nil && len(with.Rates) > 0 && !keep {
 		with.Rates = nil
 		choice, err = r.Presets.New(preset, params, with)
 	}
@@ -195,8 +200,15 @@ var accuracyPresets = []string{"explicit", "gauss-seidel", "implicit", "model-ba
 func (by Runner) accurate(ctx context.Context, req Request) (Outcome, error) {
 	limit := req.Accuracy.Limit
 	o := Search{Error: limit, Budget: accuracyBudget, Runs: accuracyRuns, Order: 1, Presets: accuracyPresets, Keep: true}
+	quiet := req
+	quiet.Accuracy, quiet.Check = nil, nil
 	if !req.Accuracy.Of.IsDefault() {
-		o.Of = req.Accuracy.Of.Match
+		if o.Of = req.Accuracy.Of.Match; quiet.Read != nil {
+			read := quiet.Read
+			quiet.Read = func(name string) bool { return o.Of(name) || read(name) }
+		} else {
+			quiet.Read = o.Of
+		}
 		o.Look = func(sys *System, _ *Chosen) error {
 			var names []string
 			for y := range sys.System.OutAt[len(sys.System.Infos)] {
@@ -208,14 +220,19 @@ func (by Runner) accurate(ctx context.Context, req Request) (Outcome, error) {
 	if req.Check != nil {
 		o.Budget, o.Runs = req.Check.Budget, 0
 	}
-	quiet := req
-	quiet.Accuracy, quiet.Check = nil, nil
 	c, err := by.Search(ctx, quiet, o)
 	if cause := context.Cause(ctx); cause != nil {
 		err = errors.Join(err, fmt.Errorf("%w while a setting for --accuracy was looked for: nothing was run", cause))
 	}
+	if errors.Is(err, measure.ErrBudget) {
+		out, failed := by.Run(ctx, quiet)
+		return out, errors.Join(failed, fmt.Errorf("no setting with an error of %.3g %% is known: %w before one run had ended; more time: --budget", 100*limit, err))
+	}
 	if err != nil || c == nil {
 		return Outcome{}, err
+	}
+	if errors.Is(c.Err, measure.ErrUncoupled) {
+		return by.Run(ctx, quiet) // no setting has a coupling error
 	}
 	found := c.Present
 	if c.Best != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -394,6 +395,12 @@ const ReportFile = "summary.json"
 
 // Conclude summarises a study, and writes the report and the table as Parquet into its folder.
 func Conclude(f *Folder, findings *Findings) (*Report, error) {
+	if findings.Checks == nil { // errors measured before stay
+		var before Report
+		if data, err := os.ReadFile(filepath.Join(f.Path, ReportFile)); err == nil && json.Unmarshal(data, &before) == nil {
+			findings.Checks = before.Checks
+		}
+	}
 	r := Summarise(f.Plan, findings)
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

@@ -94,10 +94,13 @@ func (p *analysisPrinter) motion(m *measure.Motion) {
 		text += ", neither growing nor dying out beyond the coupling error"
 	case mode.Rate > 0:
 		text += fmt.Sprintf(", doubles every %.3g s", time)
-	case mode.Frequency > 0:
-		text += fmt.Sprintf(", damping ratio %.2g, halves every %.3g s", mode.Damping, time)
 	default:
-		text += fmt.Sprintf(", halves every %.3g s", time)
+		if mode.Frequency > 0 {
+			text += fmt.Sprintf(", damping ratio %.2g", mode.Damping)
+		}
+		if text += fmt.Sprintf(", halves every %.3g s", time); mode.Doubt > 0.1*-mode.Rate {
+			text += fmt.Sprintf(" (%.2g to %.2g)", math.Ln2/(mode.Doubt-mode.Rate), math.Ln2/(-mode.Rate-mode.Doubt))
+		}
 	}
 	var in, effects []string
 	for _, o := range mode.Outputs {
@@ -115,28 +118,29 @@ func (p *analysisPrinter) motion(m *measure.Motion) {
 		}
 	}
 	if effects == nil {
-		effects = []string{"no connection moves it by a hundredth if its gain is a tenth more"}
+		effects = []string{"no connection is seen to move it by a hundredth if its gain is a tenth more"}
 	}
 	p.line("Connections", strings.Join(effects, "; "))
 }
 
-// effect describes what a tenth more gain of a connection changes in a mode; "" if that is less than a hundredth.
+// effect describes what a tenth more gain of a connection changes in a mode; "" if that is less than a hundredth, or than its doubt.
 func effect(c measure.Lever, m *measure.Mode) string {
 	var parts []string
-	say := func(by float64, more, less string) {
-		if math.Abs(by) >= 0.01 {
+	say := func(by, whole float64, more, less string) {
+		doubt := c.Doubt / math.Abs(whole)
+		if by /= whole; math.Abs(by) >= max(0.01, doubt) {
 			parts = append(parts, fmt.Sprintf("%.2g %% %s", 100*math.Abs(by), map[bool]string{true: more, false: less}[by > 0]))
 		}
 	}
 	switch {
 	case math.Abs(m.Rate) <= m.Doubt:
 	case m.Rate > 0:
-		say(c.Rate/m.Rate, "faster growth", "slower growth")
+		say(c.Rate, m.Rate, "faster growth", "slower growth")
 	default:
-		say(c.Rate/m.Rate, "faster decay", "slower decay")
+		say(c.Rate, m.Rate, "faster decay", "slower decay")
 	}
 	if m.Frequency > 0 {
-		say(c.Frequency/m.Frequency, "faster swing", "slower swing")
+		say(2*math.Pi*c.Frequency, 2*math.Pi*m.Frequency, "faster swing", "slower swing")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -150,7 +154,11 @@ func (p *analysisPrinter) error() string {
 	case t.Error == nil || r.Verdict.State == analyze.Unknown:
 		return "Unknown: " + r.Verdict.Text + "."
 	}
-	return fmt.Sprintf("%s (root mean square over the run), compared with %s.", strings.Replace(t.Off(), "the", "The", 1), r.Reference.Setting)
+	text := fmt.Sprintf("%s (root mean square over the run), compared with %s", strings.Replace(t.Off(), "the", "The", 1), r.Reference.Setting)
+	if doubt := r.Reference.Doubt; doubt != nil && *doubt > 0.3**t.Error {
+		text += fmt.Sprintf(", which may be off by %s itself", record.Percent(*doubt))
+	}
+	return text + "."
 }
 
 // usable describes the steps at which the present algorithm is usable, and stable.
@@ -253,6 +261,9 @@ func settingOf(t *analyze.Trial) string {
 			text += fmt.Sprintf(", %s=%s", key, t.Params[key])
 		}
 	}
+	for _, rate := range t.Rates {
+		text += ", rate " + rate
+	}
 	if !t.Chooses {
 		text += fmt.Sprintf(", steps of %.4g s", t.Step)
 	}
@@ -264,6 +275,9 @@ func flagsOf(t *analyze.Trial) string {
 	text := " --algorithm " + t.Algorithm
 	for _, key := range slices.Sorted(maps.Keys(t.Params)) {
 		text += " --param " + quote(key+"="+t.Params[key])
+	}
+	for _, rate := range t.Rates {
+		text += " --rate " + quote(rate)
 	}
 	return text + " --step-size " + seconds(t.Step)
 }

@@ -18,7 +18,12 @@ type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
+// mostDeaths is the number of times that a search starts again.
+const mostDeaths = 8
+
 // supervised makes an action that runs FMUs run in the engine.
+//
+// A search for settings starts again if an FMU has ended the engine, with this FMU isolated.
 func (p *program) supervised(action cli.ActionFunc) cli.ActionFunc {
 	if p.engine == nil {
 		return action
@@ -29,6 +34,13 @@ func (p *program) supervised(action cli.ActionFunc) cli.ActionFunc {
 		}
 		text, err := p.engine.Do(c.Context, commandWork, p.args, nil)
 		var death *supervise.Death
+		for range mostDeaths {
+			if death = nil; !errors.As(err, &death) || death.Record == "" || death.Outcome.Manifest != nil || c.Command.Name != "analyze" && !c.IsSet("accuracy") {
+				break
+			}
+			fmt.Fprintf(p.stderr, "warning: in a trial run: %s; all starts again with this FMU in a process of its own\n", death.Reason())
+			text, err = p.engine.Do(c.Context, commandWork, p.args, nil)
+		}
 		if errors.As(err, &death) {
 			return p.salvaged(c, death)
 		}
