@@ -149,6 +149,7 @@ func TestAccuracy(t *testing.T) {
 		!maps.Equal(resumed.manifest.Parameters, whole.manifest.Parameters) {
 		t.Errorf("resumed with %s, %v, %+v", resumed.manifest.Algorithm, resumed.manifest.Parameters, resumed.manifest.StepSize)
 	}
+	run(t, "--resume", at, "--stop-time", "5", "--accuracy", "2%").is(t, 2, "leave out --accuracy")
 	o := run(t, path, "--accuracy", "0.1%", "--step-size", "0.01", "--budget", "600")
 	if o.is(t, 1, "no setting with an error of 0.1 % was found"); o.manifest.StepSize.Value != 0.01 || o.manifest.Status != "complete" {
 		t.Errorf("%+v, %s", o.manifest.StepSize, o.manifest.Status)

@@ -113,6 +113,9 @@ func (m *meter) step(ctx context.Context, courses []*course) error {
 	if n := len(courses); n > 1 {
 		these = fmt.Sprintf("runs %d to %d", len(m.courses)+1, len(m.courses)+n)
 	}
+	if !m.keep {
+		these = "the error is measured by " + these
+	}
 	for _, c := range courses {
 		cost += m.Step / c.Step
 		m.courses = append(m.courses, c)
@@ -147,7 +150,7 @@ func (m *meter) step(ctx context.Context, courses []*course) error {
 			}
 		}
 		if m.Progress != nil {
-			m.Progress(fmt.Sprintf("the error is measured by %s, about %.2g s: %d %%", these, cost*m.Seconds, part))
+			m.Progress(fmt.Sprintf("%s, about %.2g s: %d %%", these, cost*m.Seconds, part))
 		}
 	}
 	for _, c := range courses {

@@ -6,6 +6,7 @@ import (
 	"math/cmplx"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -29,6 +30,13 @@ const (
 // poles returns the poles, in 1/s, of the slowest motion that explains the signals in a window from the kicks on, one of each pair, and the length of the
 // window in s. Windows become shorter until there are poles, and others than that of a motion that stays.
 func (r *ring) poles() (poles []complex128, window float64, err error) {
+	for _, kick := range r.d {
+		for _, d := range kick {
+			if sum := floats.Sum(d); sum-sum != 0 {
+				return nil, 0, errors.New("a kicked run overflows")
+			}
+		}
+	}
 	span := r.t[len(r.t)-1]
 	for w := span; w*float64(len(r.t)-1) >= (markers-1)*span; w /= 2 {
 		found := r.realize(w)

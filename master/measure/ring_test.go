@@ -67,7 +67,9 @@ func TestNoPoles(t *testing.T) {
 		v = append(v, float64(seed>>40))
 		w = append(w, math.Sin(float64(k*k)*1e-5))
 	}
-	for _, d := range [][]float64{v, w} {
+	over := slices.Clone(w)
+	over[4000] = math.Inf(1)
+	for _, d := range [][]float64{v, w, over, make([]float64, len(w))} {
 		r.d = [][][]float64{{d}}
 		if poles, window, err := r.poles(); err == nil {
 			t.Errorf("%v in %g s", poles, window)

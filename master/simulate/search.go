@@ -198,6 +198,9 @@ var accuracyPresets = []string{"explicit", "gauss-seidel", "implicit", "model-ba
 
 // accurate looks for the cheapest setting with the accuracy that a request asks for, and runs it. Its error is that of the search.
 func (by Runner) accurate(ctx context.Context, req Request) (Outcome, error) {
+	if req.Checkpoints.Resume != "" {
+		return Outcome{}, &RequestError{errors.New("--accuracy looks for a setting, but a resumed run has that of its checkpoint; leave out --accuracy")}
+	}
 	limit := req.Accuracy.Limit
 	o := Search{Error: limit, Budget: accuracyBudget, Runs: accuracyRuns, Order: 1, Presets: accuracyPresets, Keep: true}
 	quiet := req

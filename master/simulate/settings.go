@@ -359,9 +359,7 @@ func (r *Request) Complete() error {
 		}
 	}
 	switch {
-	case r.Accuracy != nil && r.Checkpoints.Resume != "":
-		errs = append(errs, errors.New("--accuracy looks for a setting, but a resumed run has that of its checkpoint; leave out --accuracy"))
-	case r.Accuracy != nil && r.given("check", ""):
+	case r.Accuracy != nil && r.given("check", "") && r.Checkpoints.Resume == "":
 		errs = append(errs, errors.New("--accuracy checks the result, too; leave out --check"))
 	case r.Check != nil && r.Check.Limit == 0 && r.Accuracy == nil:
 		errs = append(errs, errors.New("--budget needs --check or --accuracy"))
