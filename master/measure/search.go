@@ -171,6 +171,12 @@ func (s *search) watched(ctx context.Context) error {
 		if !s.calls.TryLock() {
 			continue // it computes
 		}
+		select {
+		case err := <-done:
+			s.calls.Unlock()
+			return err
+		default:
+		}
 		if over := ctx.Err() != nil || !s.Deadline.IsZero() && time.Now().After(s.Deadline); over && end.IsZero() {
 			end = time.Now()
 		}
