@@ -22,7 +22,7 @@ type Report struct {
 	// Usable and Stable are where the present algorithm was found so.
 	Usable Limit `json:"usable"`
 	Stable Limit `json:"stable"`
-	// Recommended is better than the present setting (measure.Comparison.Best); nil = nothing that was tried is, or the reference is doubtful.
+	// Recommended is better than the present setting (measure.Comparison.Best); nil = nothing that was tried is.
 	Recommended *Trial          `json:"recommended"`
 	Strategies  []Strategy      `json:"strategies"` // the first is the present one
 	Runs        int             `json:"runs"`
@@ -62,8 +62,8 @@ type Reference struct {
 	Setting string `json:"setting"`
 	// Change is how much it changes from the step before, relative to the motion.
 	Change *float64 `json:"change"`
-	// Doubt is what it may be off by in the outputs that have the errors of the present and of the best setting; nothing is recommended
-	// above measure.Trusted of the latter.
+	// Doubt is what it may be off by in the outputs that have the errors of the present and of the best setting. Above measure.Trusted,
+	// no run is known to be usable.
 	Doubt *float64 `json:"doubt"`
 	Grows string   `json:"grows,omitempty"` // what grows in it: the system itself
 }
@@ -97,12 +97,15 @@ type Trial struct {
 // Order returns the extrapolation order, "" if the algorithm has none.
 func (t *Trial) Order() string { return t.Params["order"] }
 
+// Maybe reports whether the run is usable as far as the reference is right.
+func (t *Trial) Maybe() bool { return t.Stable && t.Error != nil && *t.Error <= measure.Usable }
+
 // New describes a comparison. presets are those of its settings.
 func New(c *measure.Comparison, presets algorithms.Catalog) *Report {
 	s := c.Samples
 	r := &Report{Start: s.Start, Stop: s.Stop, Step: c.Present.Step, Asked: c.Error, Runs: c.Runs, FMUSteps: c.Cost, Motion: c.Motion}
 	describe := func(t *measure.Trial) Trial {
-		out := Trial{Algorithm: t.Preset, Params: Changed(presets, t.Setting), Step: t.Step, Chooses: t.Chooses(), Stable: t.Stable, Usable: t.Usable,
+		out := Trial{Algorithm: t.Preset, Params: Changed(presets, t.Setting), Step: t.Step, Chooses: t.Chooses(), Stable: t.Stable, Usable: t.Usable && t.Doubt <= measure.Trusted,
 			FMUSteps: float64(t.Cost) / math.Max(t.Until-s.Start, t.Step)}
 		for _, rate := range t.Rates {
 			out.Rates = append(out.Rates, rate.String())
@@ -135,7 +138,7 @@ func New(c *measure.Comparison, presets algorithms.Catalog) *Report {
 	}
 	if c.Best != nil {
 		doubt = max(doubt, c.Best.Doubt)
-		if best := describe(c.Best); c.Best.Doubt <= measure.Trusted {
+		if best := describe(c.Best); best.Usable || !c.Present.Usable { // rather one that may be usable than one that is not
 			r.Recommended = &best
 		}
 	}
@@ -202,6 +205,8 @@ func (r *Report) judge(c *measure.Comparison) Verdict {
 			c.Bar.Determined)}
 	case p.Error == nil:
 		return Verdict{Unknown, "there is no reference: " + r.Ended}
+	case c.Present.Usable && !p.Usable:
+		return Verdict{Unknown, fmt.Sprintf("%s, and runs with shorter steps differ by up to %s from each other", p.Off(), record.Percent(*r.Reference.Doubt))}
 	case p.Usable:
 		text := p.Off()
 		if p.Grows != "" {

@@ -35,7 +35,7 @@ const Usual = 0.05
 // Usable is the largest error of a run that goes about as the reference does, relative to the motion.
 const Usable = 0.5
 
-// Trusted is the largest doubt about a reference by which settings are recommended.
+// Trusted is the largest doubt about a reference by which runs are known to be usable.
 const Trusted = Usable / 2
 
 // tooFar is the error of a run that is unstable even if nothing is seen to grow.

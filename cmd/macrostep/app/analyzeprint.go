@@ -217,8 +217,6 @@ func (p *analysisPrinter) better() string {
 	switch {
 	case t == nil && (r.Present.Error == nil || r.Verdict.State == analyze.Unknown):
 		return ""
-	case p.doubtful():
-		return fmt.Sprintf("Nothing is recommended: references differ from each other by up to %s.", record.Percent(*r.Reference.Doubt))
 	case t == nil && r.Present.Usable && *r.Present.Error <= r.Asked:
 		return "Nothing that was tried costs a tenth less, or has a tenth less error at this cost."
 	case t == nil:
@@ -231,12 +229,10 @@ func (p *analysisPrinter) better() string {
 	if t.Bound == nil || *t.Bound > r.Asked {
 		text += fmt.Sprintf("; nothing that was tried has %s", record.Percent(r.Asked))
 	}
+	if !t.Usable {
+		text += fmt.Sprintf("; whether it is usable is unknown, since runs with shorter steps differ by up to %s from each other", record.Percent(*r.Reference.Doubt))
+	}
 	return text + "."
-}
-
-// doubtful reports whether the reference is too doubtful for a recommendation.
-func (p *analysisPrinter) doubtful() bool {
-	return p.r.Reference.Doubt != nil && *p.r.Reference.Doubt > measure.Trusted
 }
 
 // costs describes a ratio of costs.
@@ -292,8 +288,8 @@ func (p *analysisPrinter) bestOfEach() (list []analyze.Trial) {
 		for i := range s.Trials {
 			t := &s.Trials[i]
 			switch {
-			case !t.Usable:
-			case best == nil, keeps(t) && !keeps(best), keeps(t) && keeps(best) && t.FMUSteps < best.FMUSteps,
+			case !t.Maybe():
+			case best == nil, t.Usable && !best.Usable, keeps(t) && !keeps(best), keeps(t) && keeps(best) && t.FMUSteps < best.FMUSteps,
 				!keeps(t) && !keeps(best) && *t.Error < *best.Error:
 				best = t
 			}
@@ -336,11 +332,11 @@ func (p *analysisPrinter) table(list []analyze.Trial) {
 		if t.Error != nil && t.Fails == "" {
 			off = record.Percent(*t.Error)
 		}
-		if t.Usable {
+		switch {
+		case t.Usable:
 			usable = "yes"
-			if p.doubtful() {
-				usable = "unknown"
-			}
+		case t.Maybe():
+			usable = "unknown"
 		}
 		if t.Fails != "" {
 			usable += ", it fails"
