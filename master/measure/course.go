@@ -119,10 +119,7 @@ func (m *meter) step(ctx context.Context, courses []*course) error {
 	for _, c := range courses {
 		cost += m.Step / c.Step
 		m.courses = append(m.courses, c)
-		m.calls.Unlock()
-		run, free, err := m.Begin(ctx, c.Setting, c.recorder(), c.hooks...)
-		m.calls.Lock()
-		c.run, c.close, c.err = run, free, err
+		m.call(func() { c.run, c.close, c.err = m.Begin(ctx, c.Setting, c.recorder(), c.hooks...) })
 		c.ended = c.err != nil
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -160,17 +157,25 @@ func (m *meter) step(ctx context.Context, courses []*course) error {
 	return nil
 }
 
+// call makes calls of subsystems, from which they may not return.
+func (m *meter) call(calls func()) {
+	m.calls.Unlock()
+	calls()
+	m.calls.Lock()
+}
+
 // end ends the run of a course. What goes wrong then changes no result.
 func (m *meter) end(c *course) {
 	if c.run != nil {
-		result, _ := c.run.Close()
+		var result master.Result
+		m.call(func() { result, _ = c.run.Close() })
 		c.run, c.grows = nil, result.Growing
 		for _, n := range result.SubsystemSteps {
 			c.cost += n
 		}
 	}
 	if c.close != nil {
-		_ = c.close()
+		m.call(func() { _ = c.close() })
 		c.close = nil
 	}
 }

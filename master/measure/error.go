@@ -51,7 +51,7 @@ type Bar struct {
 // ErrDiffers means that a repetition of the run with the same settings gives other results.
 var ErrDiffers = errors.New("the system does not repeat itself")
 
-// ErrUncoupled means that no subsystem feeds another, so that there is no coupling error.
+// ErrUncoupled means that no output feeds an input: there is no coupling error.
 var ErrUncoupled = errors.New("no output feeds an input")
 
 // fewest is the least number of points that are compared, whole the part of the time that may be missing at the end.

@@ -175,16 +175,14 @@ func (s *search) stepGain(ctx context.Context, list []edge) (*float64, error) {
 	held := Setting{Preset: "explicit", Params: map[string]string{"order": "0"}, Step: s.out.Present.Step}
 	step := func(e edge, size float64) (y []float64, err error) {
 		rec := &Samples{Start: s.Samples.Start, Stop: s.Samples.Start + held.Step}
-		run, free, err := s.Begin(ctx, held, rec, &kick{input: s.Samples.sys.InName(e.input), size: size, until: math.Inf(1)})
-		if err == nil {
-			_, err = run.Step(ctx)
-		}
-		if run != nil {
-			_, _ = run.Close()
-		}
-		if free != nil {
-			_ = free()
-		}
+		c := &course{Setting: held}
+		s.call(func() {
+			c.run, c.close, err = s.Begin(ctx, held, rec, &kick{input: s.Samples.sys.InName(e.input), size: size, until: math.Inf(1)})
+			if err == nil {
+				_, err = c.run.Step(ctx)
+			}
+		})
+		s.end(c)
 		return rec.now, err
 	}
 	base, err := step(list[0], 0)
@@ -263,6 +261,9 @@ func (k *kicks) mode(ctx context.Context, setting Setting) (*Mode, error) {
 		if off := cmplx.Abs(q - poles[at]); off < doubt {
 			p, doubt = 2*q-poles[at], off // half the step halves an error of first order, and more than that of a higher one
 		}
+	}
+	if imag(poles[at]) == 0 {
+		p = complex(real(p), 0)
 	}
 	switch {
 	case doubt > agreeing*cmplx.Abs(p):

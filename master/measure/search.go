@@ -21,7 +21,7 @@ type Search struct {
 	From, To float64                // s, bounds of the steps tried; 0 = a thirtieth and thirty times the step of the run
 	Fixed    bool                   // the steps are not changed
 	Of       func(name string) bool // selects the variables whose errors count; nil = all that feed inputs
-	// Runs is the least number of runs that there is time for, whatever the deadline says.
+	// Runs is how many runs there is time for at least, even beyond the deadline.
 	Runs float64
 	// Limits asks for the longest usable step of the run's strategy, All for that of each.
 	Limits, All bool
@@ -132,8 +132,12 @@ func (o *Search) Run(ctx context.Context) (*Comparison, error) {
 	plan := o.Plan // its setting and samples may become those of a run with shorter steps
 	s := &search{meter: meter{Plan: &plan, keep: true}, o: o, began: time.Now(), out: &Comparison{Samples: o.Samples, Change: -1}}
 	err := s.watched(ctx)
+	stuck := errors.Is(err, ErrStuck)
+	if !stuck {
+		s.calls.Lock()
+	}
 	for _, c := range s.courses {
-		if !errors.Is(err, ErrStuck) {
+		if !stuck {
 			s.end(c)
 		}
 		s.out.Cost += c.cost

@@ -29,7 +29,7 @@ type Search struct {
 	All      bool
 	Kicks    bool                         // the slowest mode and the gain of loops are looked for
 	Of       func(name string) bool       // selects the variables whose errors count; nil = all outputs that feed inputs
-	Runs     float64                      // the least number of runs that there is time for, whatever the budget
+	Runs     float64                      // there is time for at least that many, even beyond the budget
 	Look     func(*System, *Chosen) error // sees the system that is opened, and may refuse it; may be nil
 }
 
