@@ -161,7 +161,7 @@ func (e *explicit) archive(*master.Archive) {}
 func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error {
 	// Slow subsystems get their inputs first and are stepped last: no other subsystem uses
 	// their outputs before the next macro step.
-	e.stageSlow(t + H)
+	e.stageSlow(x, t+H)
 	var err error
 	if e.gaussSeidel {
 		err = e.stepSequence(ctx, x, t, H)
@@ -175,10 +175,10 @@ func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error
 }
 
 // stageSlow sets the inputs of the slow subsystems whose step ends at t.
-func (e *explicit) stageSlow(t float64) {
+func (e *explicit) stageSlow(x *master.Exec, t float64) {
 	for _, s := range e.slow {
 		if i := s.Members()[0]; e.in.Due(i) {
-			s.Stage(e.in.BeginBlock(i, t))
+			s.Stage(e.in.BeginBlock(x, i, t))
 		}
 	}
 }

@@ -153,26 +153,99 @@ func TestSetRealTakesEffectAtOnce(t *testing.T) {
 // ramp drives the first input with t from outside.
 type ramp struct{}
 
-func (ramp) Inputs() []int                               { return []int{0} }
-func (ramp) Real(_ int, t float64) float64               { return t }
+func (ramp) Inputs() []int                 { return []int{0} }
+func (ramp) Real(_ int, t float64) float64 { return t }
+func (ramp) Over(_ int, t, H float64) (start, end, mean float64) {
+	return t, t + H, t + H/2
+}
 func (ramp) Discrete(_ int, _ float64, _ *master.Values) {}
 
-// A signal from outside is known over the whole step: with order 1 and more a
-// ramp is met exactly from the first step on, though nothing is known from
-// before the start; order 0 holds its value at the start of each step.
+// A signal from outside is known over the whole step: whatever the order, a ramp is met exactly from the first step on, though
+// nothing is known from before the start.
 func TestSignalsAreInterpolated(t *testing.T) {
 	explicitly(t, 4, func(t *testing.T, c Config) {
 		_, memory := simulate(t, system(t, []master.Subsystem{integrator("sink")}), newExplicit(t, c), master.Options{Start: 1, Stop: 3, Step: 0.5, Signals: ramp{}})
 		for n, now := range memory.T {
 			want := (now*now - 1) / 2
-			if c.Order == 0 {
-				want -= 0.125 * float64(n)
-			}
 			if math.Abs(memory.Y[n][0]-want) > 1e-14 || memory.U[n][0] != now {
 				t.Errorf("t = %g: input %g, integral %.17g, want %g", now, memory.U[n][0], memory.Y[n][0], want)
 			}
 		}
 	})
+}
+
+// tent drives the first input with a tent from 1.1 to 1.6 whose top is at 1.2 and 1 high.
+type tent struct{ ramp }
+
+func (tent) Real(_ int, t float64) float64 { return max(0, min((t-1.1)/0.1, (1.6-t)/0.4)) }
+
+func (s tent) Over(_ int, t, H float64) (start, end, mean float64) {
+	integral := func(t float64) float64 {
+		up, down := max(0, min(t-1.1, 0.1)), max(0, min(t-1.2, 0.4))
+		return up*up/0.2 + down - down*down/0.8
+	}
+	return s.Real(0, t), s.Real(0, t+H), (integral(t+H) - integral(t)) / H
+}
+
+// Where a signal is not linear over the step, its integral is met nevertheless. If outputs depend on the input directly and
+// derivatives are delivered, the signal itself is met at communication points instead.
+func TestSignalsKeepTheirIntegral(t *testing.T) {
+	const area = 0.25
+	for _, delivery := range []Delivery{Auto, Substeps, Held} {
+		for _, follows := range []bool{true, false} {
+			for order := range 3 {
+				for _, rate := range []Rate{{Steps: 1, Over: 1}, {Steps: 4, Over: 1}, {Steps: 1, Over: 2}} {
+					rate.Component = "sink"
+					t.Run(fmt.Sprint(delivery, follows, order, rate), func(t *testing.T) {
+						sink := integrator("sink")
+						sink.Info().Caps.InputDerivatives = follows
+						c := Config{Order: order, Delivery: delivery, Rates: []Rate{rate}}
+						_, memory := simulate(t, system(t, []master.Subsystem{sink}), newExplicit(t, c),
+							master.Options{Start: 1, Stop: 3, Step: 0.25, Signals: tent{}})
+						n := len(memory.T) - 1
+						if got := memory.Y[n][0]; math.Abs(got-area) > 1e-14 {
+							t.Errorf("integral %.17g, want %g", got, area)
+						}
+					})
+				}
+			}
+		}
+	}
+	direct := mastertest.NewLinear("direct", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{0}}, D: [][]float64{{1}}}, []float64{0})
+	_, memory := simulate(t, system(t, []master.Subsystem{direct}), newExplicit(t, Config{}),
+		master.Options{Start: 1, Stop: 3, Step: 0.25, Signals: tent{}})
+	for n, now := range memory.T {
+		if got, want := memory.Y[n][0], (tent{}).Real(0, now); math.Abs(got-want) > 1e-14 {
+			t.Errorf("t = %g: output %g, want %g", now, got, want)
+		}
+	}
+}
+
+// witness is an integrator that keeps the range of its input.
+type witness struct {
+	*mastertest.Linear
+	u, low, high float64
+}
+
+func (w *witness) SetInputs(u []float64) error {
+	w.u = u[0]
+	return w.Linear.SetInputs(u)
+}
+
+func (w *witness) SetInputDerivatives(order int, du []float64) error {
+	if end := w.u + 0.25*du[0]; order == 1 {
+		w.low, w.high = min(w.low, w.u, end), max(w.high, w.u, end)
+	}
+	return w.Linear.SetInputDerivatives(order, du)
+}
+
+// What an input gets lies between values of its signal, also where its mean is met.
+func TestSignalsKeepTheirRange(t *testing.T) {
+	w := &witness{Linear: integrator("sink")}
+	simulate(t, system(t, []master.Subsystem{w}), newExplicit(t, Config{}), master.Options{Start: 1, Stop: 3, Step: 0.25, Signals: tent{}})
+	if w.low < -1e-15 || w.high < 0.5 || w.high > 1 {
+		t.Errorf("the input was between %g and %g", w.low, w.high)
+	}
 }
 
 // A Real that changes only at communication points is held at every order: the

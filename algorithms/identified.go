@@ -337,6 +337,9 @@ func (s *identified) takeInput(j, k, degree int) {
 	q := s.q[j*width : (j+1)*width]
 	clear(q)
 	first := in.Newest(k)
+	if in.Known(k) {
+		first = in.Last(k)
+	}
 	if in.Holds(k) || !in.Shapes(s.subsystem) || degree == 0 {
 		q[0] = first
 	} else {

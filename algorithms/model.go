@@ -646,10 +646,7 @@ func (c *modelCorrector) accumulate(j int, corrected bool) {
 	if !corrected {
 		return
 	}
-	degree := 0
-	if c.in.Shapes(i) {
-		degree = c.in.DegreeOf(k)
-	}
+	degree := c.in.DegreeOf(k)
 	times := c.in.TimesOf(k)
 	start := c.t
 	if c.in.Over(i) > 1 {

@@ -359,9 +359,6 @@ func (s *stateSpace) predictStates(H float64) {
 	for k := range s.nu {
 		// Δu = Σ q_m (s/H)^m
 		degree := in.DegreeOf(at + k)
-		if s.of.in.Late(s.subsystem) || !in.Shapes(s.subsystem) || in.Holds(at+k) {
-			degree = 0
-		}
 		factor := 1.0
 		for m := range degree + 1 {
 			if m > 0 {

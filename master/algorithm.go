@@ -134,8 +134,11 @@ type Delivery struct {
 type Signals interface {
 	// Inputs returns the entries of u that the signals drive.
 	Inputs() []int
-	// Real returns the value of entry i of u at time t.
+	// Real returns the value of entry i of u at time t; at a jump, the value after it.
 	Real(i int, t float64) float64
+	// Over returns the course of entry i of u over a step from t to t+H: its value at the start, its value at
+	// the end, before a jump there, and its mean. A jump within the step acts at its end.
+	Over(i int, t, H float64) (start, end, mean float64)
 	// Discrete puts the values at time t of the driven discrete inputs of subsystem sub into v.
 	Discrete(sub int, t float64, v *Values)
 }

@@ -261,8 +261,11 @@ func TestResumeState(t *testing.T) {
 // ramp drives an input.
 type ramp int
 
-func (r ramp) Inputs() []int                         { return []int{int(r)} }
-func (r ramp) Real(_ int, t float64) float64         { return t }
+func (r ramp) Inputs() []int                 { return []int{int(r)} }
+func (r ramp) Real(_ int, t float64) float64 { return t }
+func (r ramp) Over(_ int, t, H float64) (start, end, mean float64) {
+	return t, t + H, t + H/2
+}
 func (r ramp) Discrete(int, float64, *master.Values) {}
 
 // infinite has a watched value that is not a number for a while, which is a warning, once.

@@ -205,8 +205,8 @@ func (x *Exec) Interpolates(i int) bool { return x.able[i].derivatives != nil }
 // External reports whether entry k of u is driven by signals from outside.
 func (x *Exec) External(k int) bool { return slices.Contains(x.external, k) }
 
-// Signal returns the value at time t of entry k of u, which signals from outside drive.
-func (x *Exec) Signal(k int, t float64) float64 { return x.signals.Real(k, t) }
+// Signal returns the course of entry k of u, which signals from outside drive, over a step from t to t+H (Signals.Over).
+func (x *Exec) Signal(k int, t, H float64) (start, end, mean float64) { return x.signals.Over(k, t, H) }
 
 // Couple computes L y + b at time t for the inputs of subsystem i, from the outputs as last read, into
 // u [nu].

@@ -20,9 +20,8 @@ type Hook interface {
 	At(r *Run) error
 }
 
-// EventSource is a hook with times at which it must be called. If the algorithm chooses the step sizes,
-// steps end exactly at these times; with fixed steps the hook is called at the first communication point
-// at or after them.
+// EventSource is a hook with times at which it must be called, or Signals that jump there. If the algorithm chooses the step
+// sizes, steps end exactly at these times; with fixed steps the event acts at the first communication point at or after them.
 type EventSource interface {
 	// NextEvent returns the first such time after t; +Inf = none.
 	NextEvent(t float64) float64
@@ -77,14 +76,18 @@ func (r *Run) until() float64 {
 	if r.want == 0 { // it chooses none
 		return end
 	}
-	for _, h := range r.opt.Hooks {
-		if e, ok := h.(EventSource); ok {
+	before := func(source any) {
+		if e, ok := source.(EventSource); ok {
 			// An event closer than rounding is now.
 			if t := e.NextEvent(r.t); t-r.t > 4*0x1p-52*math.Abs(r.t) && t < end {
 				end = t
 			}
 		}
 	}
+	for _, h := range r.opt.Hooks {
+		before(h)
+	}
+	before(r.opt.Signals)
 	return end
 }
 

@@ -47,6 +47,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealValidate", F: testRealValidate},
 	{Name: "TestRealLoop", F: testRealLoop},
 	{Name: "TestRealExpected", F: testRealExpected},
+	{Name: "TestRealInput", F: testRealInput},
 }
 
 // realFMUs returns the FMUs below fmus/.
@@ -197,6 +198,33 @@ func testRealPair(t *testing.T) {
 		finer := math.Abs(final(append(args, "--step-size", "1e-3")...) - fine)
 		if !(finer < coarse/2) && finer > 1e-5*math.Abs(fine) {
 			t.Errorf("%s: the distance to a fine run is %.3g at 4 ms and %.3g at 1 ms", strings.Join(args, " "), coarse, finer)
+		}
+	}
+}
+
+// A ramp in a table drives the pendulum of Dymola as exactly as its solver allows: with input derivatives, and as the mean
+// over each step without. The velocity is compared with the exact solution of ẍ = F(t) − 10 (x − 1.1) with x = 0.5 and ẋ = 0 at
+// the start, where F rises by 8 N/s.
+func testRealInput(t *testing.T) {
+	ramp := filepath.Join(t.TempDir(), "ramp.csv")
+	write(t, ramp, []byte("time,extForce\n0,0\n1,8\n"))
+	exact := func(t float64) float64 { // of the velocity
+		w := math.Sqrt(10)
+		return 0.6*w*math.Sin(w*t) + 8/(w*w)*(1-math.Cos(w*t))
+	}
+	pendulum := filepath.Join(*realDir, "fmus", "dymola", "SpringPendulumExtForce1D.fmu")
+	for _, without := range []bool{false, true} {
+		args := []string{pendulum, "--input", ramp, "--stop-time", "1", "--step-size", "0.01", "--tolerance", "1e-9"}
+		if without {
+			args = append(args, "--quirk", "SpringPendulumExtForce1D=noInputDerivatives")
+		}
+		o := complete(t, args...)
+		off, v := 0.0, o.column(t, "SpringPendulumExtForce1D.v")
+		for n, now := range o.column(t, "time") {
+			off = max(off, math.Abs(v[n]-exact(now)))
+		}
+		if off > 5e-4 { // held at the start of each step: 0.016
+			t.Errorf("without derivatives %v: the velocity is off by %.2g m/s", without, off)
 		}
 	}
 }

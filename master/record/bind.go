@@ -1,17 +1,19 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 )
 
 // Inputs drives free inputs of a system with the columns of a table. Reals are linear
-// between rows; Integers, Booleans, Strings and discrete Reals (master.Port.Discrete) are
+// between rows; two rows at one time are a jump. Integers, Booleans, Strings and discrete Reals (master.Port.Discrete) are
 // held. The first value applies before the first row, the last value after the last row. It
 // must not be used concurrently.
 type Inputs struct {
@@ -20,6 +22,13 @@ type Inputs struct {
 	columnOf map[int]realColumn
 	discrete [][]discreteColumn // by subsystem
 	cursor   int                // row found last
+	jumps    []jump             // in the order of their times
+}
+
+// jump is a row at which a column jumps.
+type jump struct {
+	t   float64
+	col int
 }
 
 type realColumn struct {
@@ -34,7 +43,10 @@ type discreteColumn struct {
 	text []string
 }
 
-var _ master.Signals = (*Inputs)(nil)
+var (
+	_ master.Signals     = (*Inputs)(nil)
+	_ master.EventSource = (*Inputs)(nil)
+)
 
 // BindInputs binds each column of s to the input of sys with its name "component.variable".
 // It returns the first twenty errors: columns that name no input or a connected one, and
@@ -62,6 +74,7 @@ func BindInputs(s *Signals, sys *master.System) (*Inputs, error) {
 		return nil, errors.Join(errs...)
 	}
 	slices.Sort(in.real)
+	slices.SortStableFunc(in.jumps, func(a, b jump) int { return cmp.Compare(a.t, b.t) })
 	return in, nil
 }
 
@@ -104,6 +117,9 @@ func (in *Inputs) bind(sys *master.System, col int, to input) (err error) {
 		d := discreteColumn{kind: info.DiscreteIn[to.k].Kind, col: col, at: to.at}
 		d.text, err = s.readDiscrete(col, d.kind)
 		in.discrete[to.sub] = append(in.discrete[to.sub], d)
+		in.findJumps(col, func(row int) bool {
+			return d.text != nil && d.text[row] != d.text[row-1] || d.text == nil && s.columns[col][row] != s.columns[col][row-1]
+		})
 		return err
 	}
 	u := sys.InAt[to.sub] + to.k
@@ -111,9 +127,71 @@ func (in *Inputs) bind(sys *master.System, col int, to input) (err error) {
 		return connected()
 	}
 	in.real = append(in.real, u)
-	in.columnOf[u] = realColumn{col: col, held: info.In[to.k].Discrete}
+	held := info.In[to.k].Discrete
+	in.columnOf[u] = realColumn{col: col, held: held}
+	in.findJumps(col, func(row int) bool {
+		return s.columns[col][row] != s.columns[col][row-1] && (held || s.Times[row] == s.Times[row-1])
+	})
 	return s.check(col, master.Real, len(s.Times))
 }
+
+// findJumps adds the rows at which a column jumps.
+func (in *Inputs) findJumps(col int, at func(row int) bool) {
+	for row := 1; row < len(in.signals.Times); row++ {
+		if at(row) {
+			in.jumps = append(in.jumps, jump{in.signals.Times[row], col})
+		}
+	}
+}
+
+// NextEvent returns the time of the first jump after t. Algorithms that choose their steps end one there; with fixed steps a
+// jump acts at the first communication point at or after it.
+func (in *Inputs) NextEvent(t float64) float64 {
+	after := t + slack(t)
+	if i := sort.Search(len(in.jumps), func(i int) bool { return in.jumps[i].t > after }); i < len(in.jumps) {
+		return in.jumps[i].t
+	}
+	return math.Inf(1)
+}
+
+// Warnings returns what a run from start to stop (s) does not see of the table or takes from beyond its ends. step is the
+// size of fixed steps; 0 = the algorithm chooses them.
+func (in *Inputs) Warnings(start, stop, step float64) (list []string) {
+	s := in.signals
+	if len(in.columnOf) == 0 && !slices.ContainsFunc(in.discrete, func(d []discreteColumn) bool { return len(d) > 0 }) {
+		return nil
+	}
+	if first := s.Times[0]; first > start+slack(first) && len(s.Times) > 1 {
+		list = append(list, fmt.Sprintf("%s begins at %g s, the run at %g s: until then the inputs have the values of its first row", s.Path, first, start))
+	}
+	if last := s.Times[len(s.Times)-1]; last < stop-slack(last) && len(s.Times) > 1 {
+		list = append(list, fmt.Sprintf("%s ends at %g s, before the run: from then on the inputs have the values of its last row", s.Path, last))
+	}
+	if step <= 0 {
+		return list
+	}
+	lost, at, seen := 0, jump{}, map[int]float64{} // by column: the communication point at which it jumped last
+	for _, j := range in.jumps {
+		if j.t > stop {
+			break
+		}
+		n := math.Ceil((j.t - start - slack(j.t)) / step)
+		if was, ok := seen[j.col]; ok && was == n && n > 0 {
+			if lost++; lost == 1 {
+				at = j
+			}
+		}
+		seen[j.col] = n
+	}
+	if lost > 0 {
+		list = append(list, fmt.Sprintf("%s: %s jumps more than once between two communication points before t = %g s, and only the last "+
+			"value acts; so do %d jumps in all: use a smaller step", s.Path, s.Names[at.col], at.t, lost))
+	}
+	return list
+}
+
+// slack returns the rounding error of a time.
+func slack(t float64) float64 { return 4 * 0x1p-52 * math.Abs(t) }
 
 // Inputs returns the indices in u of the inputs that the table drives, ascending.
 func (in *Inputs) Inputs() []int { return in.real }
@@ -126,6 +204,42 @@ func (in *Inputs) Real(i int, t float64) float64 {
 		return in.signals.columns[c.col][max(row, 0)]
 	}
 	return in.signals.linear(c.col, row, t)
+}
+
+// Over returns the course of u[i] over a step from t to t+H (master.Signals).
+func (in *Inputs) Over(i int, t, H float64) (start, end, mean float64) {
+	c := in.columnOf[i]
+	if start = in.Real(i, t); c.held {
+		return start, start, start
+	}
+	times, values, until := in.signals.Times, in.signals.columns[c.col], t+H
+	row, at, v, integral := in.at(t)+1, t, start, 0.0
+	to := func(next, value float64) {
+		integral += (v/2 + value/2) * (next - at)
+		at, v = next, value
+	}
+	for ; row < len(times) && times[row] < until-slack(until); row++ {
+		if row > 0 && times[row] == times[row-1] && values[row] != v {
+			to(until, v)
+			return start, v, integral / H
+		}
+		to(times[row], values[row])
+	}
+	switch {
+	case row == len(times):
+		end = values[row-1]
+	case row == 0:
+		end = values[0]
+	case times[row] <= until:
+		end = values[row]
+	default:
+		end = in.signals.linear(c.col, row-1, until)
+	}
+	if at == t {
+		return start, end, start/2 + end/2
+	}
+	to(until, end)
+	return start, end, integral / H
 }
 
 // Discrete sets the driven values of subsystem sub at time t in v.
@@ -150,6 +264,7 @@ func (in *Inputs) Discrete(sub int, t float64, v *master.Values) {
 // at is like Signals.row, but looks near the row found last first.
 func (in *Inputs) at(t float64) int {
 	times := in.signals.Times
+	t += slack(t)
 	after := func(i int) bool { return i+1 >= len(times) || times[i+1] > t }
 	if c := in.cursor; c >= 0 && times[c] <= t {
 		if after(c) {

@@ -245,7 +245,7 @@ func (s *Signals) linear(col, row int, t float64) float64 {
 	switch {
 	case row < 0:
 		return v[0]
-	case row == len(v)-1 || s.Times[row] == t:
+	case row == len(v)-1 || s.Times[row] >= t:
 		return v[row]
 	}
 	from, to := s.Times[row], s.Times[row+1]

@@ -87,6 +87,65 @@ func TestBindInputs(t *testing.T) {
 	}
 }
 
+// The course of an input over a step: value at its start, value at its end before a jump there, mean.
+func TestOver(t *testing.T) {
+	in, err := BindInputs(table(t, "time,all.free\n0,0\n1,10\n2,20\n2,50\n3,50\n5,10\n"), testSystem(t))
+	must(t, err)
+	for _, test := range []struct{ t, H, start, end, mean float64 }{
+		{0, 0.5, 0, 5, 2.5},
+		{0.5, 1, 5, 15, 10}, // one line through two rows
+		{-1, 2, 0, 10, 2.5},
+		{1, 1, 10, 20, 15},                    // up to a jump
+		{1, 0x1.0000000000001p0, 10, 20, 15},  // which rounding lies beyond
+		{2, 1, 50, 50, 50},                    // from the jump on
+		{0x1.fffffffffffffp0, 1, 50, 50, 50},  // which rounding lies beyond
+		{1.5, 1, 15, 20, 18.75},               // a jump within the step acts at its end
+		{2.5, 1.5, 50, 30, (25 + 40.0) / 1.5}, // a bend
+		{4, 2, 30, 10, 15},
+		{6, 1, 10, 10, 10},
+	} {
+		start, end, mean := in.Over(in.Inputs()[0], test.t, test.H)
+		if math.Abs(start-test.start)+math.Abs(end-test.end)+math.Abs(mean-test.mean) > 1e-12 {
+			t.Errorf("from %g by %g: %g, %g, %g; want %g, %g, %g", test.t, test.H, start, end, mean, test.start, test.end, test.mean)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { in.Over(in.Inputs()[0], 0.5, 4) }); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+}
+
+// A run learns where its inputs jump, and what it does not see of the table.
+func TestJumps(t *testing.T) {
+	sys := testSystem(t)
+	in, err := BindInputs(table(t, "time,all.free,all.on\n1,0,0\n1.2,0,1\n1.21,0,0\n2,0,0\n2,5,0\n3,5,0\n"), sys)
+	must(t, err)
+	for at, want := range map[float64]float64{0: 1.2, 1.2: 1.21, 1.21: 2, 0x1.fffffffffffffp0: math.Inf(1), 1.99: 2, 2: math.Inf(1)} {
+		if got := in.NextEvent(at); got != want {
+			t.Errorf("after %g: %g, want %g", at, got, want)
+		}
+	}
+	for _, test := range []struct {
+		start, stop, step float64
+		want              []string
+	}{
+		{1, 3, 0.01, nil},
+		{1, 3, 0, nil},
+		{1, 2.5, 0.5, []string{"all.on jumps more than once between two communication points before t = 1.21 s"}},
+		{0, 4, 0.01, []string{"begins at 1 s, the run at 0 s", "ends at 3 s, before the run"}},
+	} {
+		got := in.Warnings(test.start, test.stop, test.step)
+		if len(got) != len(test.want) {
+			t.Errorf("%+v: %q", test, got)
+			continue
+		}
+		for i, want := range test.want {
+			if !strings.Contains(got[i], want) {
+				t.Errorf("%q, want %q", got[i], want)
+			}
+		}
+	}
+}
+
 func FuzzSignals(f *testing.F) {
 	for _, seed := range []string{
 		"time,all.free\n0,1\n1,2\n", "time,\"all.x[1]\",all.on\n0,1,true\n0,NaN,false\n", "\xef\xbb\xbftime;a\n",

@@ -285,9 +285,16 @@ func (r *run) prepare(ctx context.Context, m *record.Manifest) (_ context.Contex
 		m.Scenario = r.player.Report()
 	}
 	if r.signals != nil {
-		if opt.Signals, err = record.BindInputs(r.signals, r.sys.System); err != nil {
+		in, err := record.BindInputs(r.signals, r.sys.System)
+		if err != nil {
 			return nil, fmt.Errorf("--input: %w", err)
 		}
+		fixed := opt.Step
+		if master.PlanOf(r.chosen.Algorithm, r.sys.System, opt.Step).FirstStep != 0 {
+			fixed = 0
+		}
+		m.Warnings = append(m.Warnings, in.Warnings(opt.Start, opt.Stop, fixed)...)
+		opt.Signals = in
 	}
 	if r.history != nil {
 		if opt.Past, err = record.BindHistory(r.history, r.sys.System, opt.Start, r.chosen.order()); err != nil {

@@ -39,8 +39,8 @@ type Config struct {
 // = L y + b on the actual time grid (schweizer 2.1.1, meyer 3.1), and delivers them to the
 // subsystems.
 //
-// With fewer points the degree is lower. For an external input of degree 1 or more, the newest
-// point is its value at the end of the step. An input without any source is held.
+// With fewer points the degree is lower. An external input is known over the whole step: whatever the order, it is
+// delivered as a line (follow) or, held, as its mean. An input without any source is held.
 type Approximation struct {
 	config Config
 
@@ -49,7 +49,10 @@ type Approximation struct {
 	holds    []bool     // by input: always held
 	late     []bool     // by subsystem: stepped after its sources
 	free     []int      // inputs without source, whose value may be set at any communication point
-	external []int      // extrapolated external inputs, known at the end of the step
+	slopes   []int      // by subsystem: highest order of derivatives that are delivered
+	external [][]int    // by subsystem: external inputs that are not held
+	driven   []int      // subsystems that have any and take at least one step per macro step
+	known    []bool     // by input: it is one of them
 
 	rates  []Rate        // by subsystem
 	grid                 // all communication points
@@ -71,9 +74,10 @@ type Approximation struct {
 
 // added is the state of an approximation, apart from those of its grids.
 type added struct {
-	count int       // macro steps so far
-	bias  []float64 // constant that a correction adds to each input over the step, [nu]
-	kick  []float64 // added to the extrapolation at the end of the step, [nu]; nil = nothing
+	lines [2][]float64 // of the external inputs that are not held, over the last step: values at its start and its end, [nu]
+	count int          // macro steps so far
+	bias  []float64    // constant that a correction adds to each input over the step, [nu]
+	kick  []float64    // added to the extrapolation at the end of the step, [nu]; nil = nothing
 }
 
 // New returns an approximation. Init prepares it for a run.
@@ -88,7 +92,8 @@ func (a *Approximation) Init(x *master.Exec, t0 float64) error {
 	a.sys = x.Sys
 	nu := len(x.W)
 	a.holds = x.Sys.Holds()
-	a.free, a.external = nil, nil
+	a.free, a.external, a.known = nil, make([][]int, len(x.Sys.Subsystems)), make([]bool, nu)
+	a.lines = [2][]float64{make([]float64, nu), make([]float64, nu)}
 	for k := range nu {
 		if _, connected := x.Sys.Source(k); connected {
 			continue
@@ -96,18 +101,25 @@ func (a *Approximation) Init(x *master.Exec, t0 float64) error {
 		if !x.External(k) {
 			a.holds[k] = true
 			a.free = append(a.free, k)
-		} else if !a.holds[k] && a.config.Order > 0 {
-			a.external = append(a.external, k)
+		} else if i := num.Owner(x.Sys.InAt, k); !a.holds[k] {
+			a.external[i] = append(a.external[i], k)
+			a.known[k] = true
 		}
 	}
 	a.newest, a.isAhead, a.bias = make([]float64, nu), make([]bool, nu), make([]float64, nu)
 	a.grid, a.slow, a.count, a.kick = *newGrid(1, nu), nil, 0, nil
 	a.placeOnGrids(x)
+	a.driven = nil
+	for i, inputs := range a.external {
+		if len(inputs) > 0 && a.rates[i].Over == 1 {
+			a.driven = append(a.driven, i)
+		}
+	}
 	a.late = make([]bool, len(x.Sys.Subsystems))
 	for _, i := range x.Sys.Late {
 		a.late[i] = true
 	}
-	a.delivery = make([]Delivery, len(x.Sys.Subsystems))
+	a.delivery, a.slopes = make([]Delivery, len(x.Sys.Subsystems)), make([]int, len(x.Sys.Subsystems))
 	for i := range a.delivery {
 		var err error
 		if a.delivery[i], err = a.choose(x, i); err != nil {
@@ -123,11 +135,12 @@ func (a *Approximation) Init(x *master.Exec, t0 float64) error {
 	a.through = feedThrough(x.Sys)
 	a.ahead.midpoints = nil
 	if slices.Contains(a.delivery, Substeps) {
-		a.old.midpoints = make([][num.MaxNodes]float64, a.config.Substeps)
-		a.ahead.midpoints = make([][num.MaxNodes]float64, a.config.Substeps)
+		sampled := []*polynomial{&a.old, &a.line, &a.ahead}
 		for _, g := range a.slow {
-			g.old.midpoints = make([][num.MaxNodes]float64, a.config.Substeps)
-			g.block.midpoints = make([][num.MaxNodes]float64, a.config.Substeps)
+			sampled = append(sampled, &g.old, &g.line, &g.block)
+		}
+		for _, p := range sampled {
+			p.midpoints = make([][num.MaxNodes]float64, a.config.Substeps)
 		}
 	}
 	for _, past := range x.Past {
@@ -172,7 +185,6 @@ func (a *Approximation) placeOnGrids(x *master.Exec) {
 		if period == 1 || slices.Contains(a.free, k) {
 			continue
 		}
-		a.external = slices.DeleteFunc(a.external, func(e int) bool { return e == k })
 		a.gridOf[k] = a.gridWith(period)
 	}
 	a.course = make([]*polynomial, len(x.W))
@@ -191,7 +203,20 @@ func (a *Approximation) placeOnGrids(x *master.Exec) {
 // choose returns the delivery for subsystem i: the configured one, or the next that it supports.
 func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	info := x.Sys.Infos[i]
-	if a.config.Order == 0 || a.config.Delivery == Held || len(info.In) == 0 || a.late[i] {
+	if a.config.Delivery == Held || len(info.In) == 0 || a.late[i] {
+		return Held, nil
+	}
+	if a.config.Order == 0 {
+		switch {
+		case len(a.external[i]) == 0:
+		case a.config.Delivery == Substeps && info.Caps.VariableStep:
+			return Substeps, nil
+		case a.config.Delivery != Substeps && x.Interpolates(i):
+			if err := x.PrepareDerivatives(i, 1); !errors.Is(err, master.ErrCapability) {
+				a.slopes[i] = 1
+				return Derivatives, err
+			}
+		}
 		return Held, nil
 	}
 	if !slices.Contains(a.holds[x.Sys.InAt[i]:x.Sys.InAt[i+1]], false) { // all inputs are held
@@ -212,6 +237,7 @@ func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	default:
 		err := x.PrepareDerivatives(i, a.config.Order)
 		if err == nil {
+			a.slopes[i] = a.config.Order
 			return Derivatives, nil
 		}
 		if !errors.Is(err, master.ErrCapability) {
@@ -253,7 +279,13 @@ func (a *Approximation) Begin(x *master.Exec, t, H float64, degree int) {
 		clear(a.isAhead)
 		a.someAre = false
 	}
-	if !a.config.LooksAhead && (len(a.external) == 0 || degree == 0) {
+	if len(a.driven) > 0 {
+		a.line.weighLine(t, H)
+		for _, i := range a.driven {
+			a.follow(x, i, t, H)
+		}
+	}
+	if !a.config.LooksAhead {
 		return
 	}
 	var nodes [num.MaxNodes]float64
@@ -263,9 +295,6 @@ func (a *Approximation) Begin(x *master.Exec, t, H float64, degree int) {
 	if degree == 0 {
 		return
 	}
-	for _, k := range a.external {
-		a.Arrived(k, x.Signal(k, t+H))
-	}
 	for k, d := range a.kick {
 		if d != 0 {
 			a.Arrived(k, a.Extrapolated(k)+d)
@@ -273,13 +302,32 @@ func (a *Approximation) Begin(x *master.Exec, t, H float64, degree int) {
 	}
 }
 
+// follow computes the lines of the external inputs of subsystem i over a step from t to t+H. They have the mean of
+// the signal, and lie between its values. Where outputs depend on the input directly and derivatives are delivered, they have
+// its values at start and end instead, so that these outputs are right. If the signal is linear over the step, the line is the
+// signal.
+func (a *Approximation) follow(x *master.Exec, i int, t, H float64) {
+	for _, k := range a.external[i] {
+		start, end, mean := x.Signal(k, t, H)
+		if held := a.delivery[i] == Held; (held || !a.through[k]) && mean != start/2+end/2 {
+			rise := (end - start) / 2
+			room := min(mean-min(start, end, mean), max(start, end, mean)-mean)
+			rise = max(-room, min(rise, room))
+			start, end = mean-rise, mean+rise
+		}
+		a.lines[0][k], a.lines[1][k] = start, end
+	}
+}
+
 // BeginBlock computes the weights for the step of slow subsystem i from its last point to t, the
 // end of the current macro step, and returns the time of the last point.
-func (a *Approximation) BeginBlock(i int, t float64) (from float64) {
+func (a *Approximation) BeginBlock(x *master.Exec, i int, t float64) (from float64) {
 	from = a.BlockStart(i)
 	for _, g := range a.slow {
 		g.block.weigh(g.nodes(a.degree), from, t-from)
+		g.line.weighLine(from, t-from)
 	}
+	a.follow(x, i, from, t-from)
 	return from
 }
 
@@ -323,6 +371,14 @@ func (a *Approximation) Archive(to *master.Archive) {
 	}
 }
 
+// orderOf returns the highest degree of the polynomial of input k.
+func (a *Approximation) orderOf(k int) int {
+	if a.known[k] {
+		return 1
+	}
+	return a.config.Order
+}
+
 // Report returns the delivery of every input; nil before Init.
 func (a *Approximation) Report() []master.Delivery {
 	if a.points == 0 {
@@ -336,10 +392,12 @@ func (a *Approximation) Report() []master.Delivery {
 			case a.late[i]:
 				d.How = "late" // the new values of its sources, held
 			case a.holds[k]:
-			case a.delivery[i] == Derivatives:
-				d.How, d.Order = "derivatives", a.config.Order
+			case a.known[k] && a.delivery[i] == Held:
+				d.How = "mean"
+			case a.delivery[i] == Derivatives && a.orderOf(k) > 0:
+				d.How, d.Order = "derivatives", a.orderOf(k)
 			case a.delivery[i] == Substeps:
-				d.How, d.Order = fmt.Sprintf("substeps=%d", a.config.Substeps), a.config.Order
+				d.How, d.Order = fmt.Sprintf("substeps=%d", a.config.Substeps), a.orderOf(k)
 			}
 			switch r := a.rates[i]; {
 			case r.Steps > 1 && a.delivery[i] == Substeps && !a.late[i] && !a.holds[k]:

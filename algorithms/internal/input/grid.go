@@ -17,6 +17,7 @@ type history struct {
 	ring     [MaxPoints][]float64
 	newestAt int
 	block    polynomial // through these points, over the time since the newest
+	line     polynomial // through the ends of the last step
 }
 
 // MaxPoints is the number of points that are kept: one more than a polynomial needs, so that the
@@ -82,6 +83,9 @@ func (p *polynomial) weigh(nodes []float64, t, H float64) {
 	num.Weights(&w, nodes, t+H, 0)
 	p.end = w[0]
 }
+
+// weighLine computes the weights of the values at t and t+H.
+func (p *polynomial) weighLine(t, H float64) { p.weigh([]float64{t, t + H}, t, H) }
 
 // combine returns Σ wᵢ vᵢ, with the same rounding on every platform.
 func combine(w, v []float64) float64 {

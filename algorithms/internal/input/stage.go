@@ -17,10 +17,8 @@ func (a *Approximation) stage(x *master.Exec, i int) {
 			continue
 		}
 		x.U[k] = a.biased(k, a.Last(k))
-		for m := range a.config.Order {
-			if follows {
-				x.DU[m][k] = 0
-			}
+		for m := range a.slopes[i] {
+			x.DU[m][k] = 0
 		}
 	}
 }
@@ -33,7 +31,7 @@ func (a *Approximation) stageHeld(x *master.Exec, at span) {
 // stageCurves is stage for a range of inputs with derivatives if no input is ahead or biased.
 func (a *Approximation) stageCurves(x *master.Exec, at span) {
 	a.combineAll(x.U[at.from:at.to], &a.old.start[0], at.from)
-	for m := 1; m <= a.config.Order; m++ {
+	for m := 1; m <= a.slopes[a.owner[at.from]]; m++ {
 		if du := x.DU[m-1][at.from:at.to]; m <= a.old.degree {
 			a.combineAll(du, &a.old.start[m], at.from)
 		} else {
@@ -64,7 +62,7 @@ func (a *Approximation) stageSlopes(x *master.Exec, k int) {
 	var v [num.MaxNodes]float64
 	n := a.nodeValues(p, k, &v)
 	x.U[k] = a.biased(k, combine(p.start[0][:n], v[:n]))
-	for m := 1; m <= a.config.Order; m++ {
+	for m := 1; m <= a.slopes[a.owner[k]]; m++ {
 		x.DU[m-1][k] = 0
 		if m < n {
 			x.DU[m-1][k] = combine(p.start[m][:n], v[:n])
@@ -108,7 +106,8 @@ func (a *Approximation) pieces(i int) int {
 
 // stagePiece writes the inputs of subsystem i for piece j of the macro step, which starts at time
 // t, to U and DU. Substeps of a delivery sample the polynomial (inSubstep). The steps of a fast
-// subsystem get the polynomial or, without input derivatives, its value at the start of the step.
+// subsystem get the polynomial or, without input derivatives, its value at the start of the step, external inputs that in its
+// middle.
 func (a *Approximation) stagePiece(x *master.Exec, i, j int, t float64) {
 	if a.rates[i].Steps > 1 {
 		a.stageAt(x, i, t)
@@ -135,10 +134,13 @@ func (a *Approximation) stageAt(x *master.Exec, i int, t float64) {
 		}
 	}
 	for k := from; k < to; k++ {
-		if a.holds[k] || a.delivery[i] == Held {
+		switch p := a.of(k); {
+		case a.known[k] && a.delivery[i] != Derivatives: // its value in the middle of the step
+			share := (t-p.nodes[0])/(p.nodes[1]-p.nodes[0]) + 0.5/float64(a.rates[i].Steps)
+			x.U[k] = a.biased(k, float64(a.lines[0][k]*(1-share))+float64(a.lines[1][k]*share))
+		case a.holds[k] || a.delivery[i] == Held:
 			x.U[k] = a.biased(k, a.Last(k))
-		} else {
-			p := a.of(k)
+		default:
 			at(p)
 			x.U[k] = a.biased(k, a.eval(p, k, &w[0]))
 		}
@@ -146,7 +148,7 @@ func (a *Approximation) stageAt(x *master.Exec, i int, t float64) {
 	if a.delivery[i] != Derivatives {
 		return
 	}
-	for m := 1; m <= a.config.Order; m++ {
+	for m := 1; m <= a.slopes[i]; m++ {
 		for k := from; k < to; k++ {
 			x.DU[m-1][k] = 0
 			if p := a.of(k); !a.holds[k] && m <= p.degree {

@@ -59,17 +59,20 @@ type span struct{ from, to int }
 // divide adds the inputs of subsystem i, a member of whole, to held, curves or rest.
 func (s *Stepping) divide(i int) {
 	at := span{s.x.Sys.InAt[i], s.x.Sys.InAt[i+1]}
+	if at.from == at.to {
+		return
+	}
 	parts := &s.curves
 	if s.in.delivery[i] == Held {
 		parts = &s.held
 	}
 	for k := at.from; k < at.to; k++ {
-		if s.in.gridOf[k] != &s.in.grid || s.in.delivery[i] != Held && s.in.holds[k] {
+		if s.in.gridOf[k] != &s.in.grid || s.in.known[k] || s.in.delivery[i] != Held && s.in.holds[k] {
 			s.rest = append(s.rest, i)
 			return
 		}
 	}
-	if n := len(*parts); n > 0 && (*parts)[n-1].to == at.from {
+	if n := len(*parts); n > 0 && (*parts)[n-1].to == at.from && s.in.slopes[i] == s.in.slopes[s.in.owner[at.from-1]] {
 		(*parts)[n-1].to = at.to
 		return
 	}

@@ -14,8 +14,8 @@ func (a *Approximation) Substeps() int { return a.config.Substeps }
 // Delivery returns the delivery of subsystem i.
 func (a *Approximation) Delivery(i int) Delivery { return a.delivery[i] }
 
-// Shapes reports whether inputs of subsystem i vary over a macro step.
-func (a *Approximation) Shapes(i int) bool { return a.delivery[i] != Held }
+// Shapes reports whether extrapolated inputs of subsystem i may vary over a macro step.
+func (a *Approximation) Shapes(i int) bool { return a.config.Order > 0 && a.delivery[i] != Held }
 
 // System returns the system; nil before Init.
 func (a *Approximation) System() *master.System { return a.sys }
@@ -78,8 +78,16 @@ func (a *Approximation) Degree() int { return a.old.degree }
 // DegreeAhead returns the degree of the polynomials through the value at the end of the step.
 func (a *Approximation) DegreeAhead() int { return a.ahead.degree }
 
-// DegreeOf returns the degree of the polynomial of input k.
-func (a *Approximation) DegreeOf(k int) int { return a.of(k).degree }
+// DegreeOf returns the degree of the polynomial of input k that its subsystem gets.
+func (a *Approximation) DegreeOf(k int) int {
+	if i := a.owner[k]; a.late[i] || a.holds[k] || a.delivery[i] == Held {
+		return 0
+	}
+	return a.of(k).degree
+}
+
+// Known reports whether input k is external and varies within steps.
+func (a *Approximation) Known(k int) bool { return a.known[k] }
 
 // Course returns the polynomial that is 0 at the points of input k, except the oldest, and 1 at the
 // end of the step of its subsystem, which has the size H and, unless the subsystem is slow, starts
@@ -108,9 +116,13 @@ func (a *Approximation) Extrapolated(k int) float64 {
 	return v
 }
 
-// Last returns the newest value of input k, at the end of the step if it is known.
+// Last returns the value of input k if it is held: the mean if it is external, else the newest, at the end of the step if
+// that is known.
 func (a *Approximation) Last(k int) float64 {
-	if a.isAhead[k] {
+	switch {
+	case a.known[k]:
+		return a.lines[0][k]/2 + a.lines[1][k]/2
+	case a.isAhead[k]:
 		return a.newest[k]
 	}
 	return a.gridOf[k].at(0)[k]
@@ -118,7 +130,10 @@ func (a *Approximation) Last(k int) float64 {
 
 // of returns the polynomial of input k over the step of its subsystem.
 func (a *Approximation) of(k int) *polynomial {
-	if a.isAhead[k] {
+	switch {
+	case a.known[k]:
+		return &a.gridOf[k].line
+	case a.isAhead[k]:
 		return &a.ahead
 	}
 	return a.course[k]
@@ -141,6 +156,10 @@ func (a *Approximation) eval(p *polynomial, k int, w *[num.MaxNodes]float64) flo
 // nodeValues writes the values of input k at the nodes of its polynomial to v and returns their
 // number.
 func (a *Approximation) nodeValues(p *polynomial, k int, v *[num.MaxNodes]float64) int {
+	if a.known[k] {
+		v[0], v[1] = a.lines[0][k], a.lines[1][k]
+		return 2
+	}
 	n, known := p.degree+1, 0
 	if p == &a.ahead {
 		v[0], known = a.newest[k], 1
@@ -154,7 +173,7 @@ func (a *Approximation) nodeValues(p *polynomial, k int, v *[num.MaxNodes]float6
 
 // AtEnd returns the value of input k at the end of the step of its subsystem, without bias.
 func (a *Approximation) AtEnd(k int) float64 {
-	if a.holds[k] || !a.Shapes(a.owner[k]) {
+	if a.holds[k] || a.delivery[a.owner[k]] == Held {
 		return a.Last(k)
 	}
 	p := a.of(k)
