@@ -286,6 +286,23 @@ collect: {end: final(mass1.x)}
 	if math.Abs(c/stiffness-1) > 0.01 || math.Abs(d/damping-1) > 0.01 || len(x) != 1001 {
 		t.Errorf("found %g and %g, want %g and %g, from %d points", c, d, stiffness, damping, len(x))
 	}
+	var summary struct {
+		Fit struct {
+			Parameters []struct{ Low, High float64 }
+			Columns    []struct{ Fitted []float64 }
+		}
+	}
+	if err := json.Unmarshal(read(t, filepath.Join(folder, "summary.json")), &summary); err != nil {
+		t.Fatal(err)
+	}
+	for j, want := range []float64{stiffness, damping} {
+		if p := summary.Fit.Parameters[j]; p.Low > want || p.High < want || p.High-p.Low > 0.1*want {
+			t.Errorf("from %g to %g, want %g", p.Low, p.High, want)
+		}
+	}
+	if n := len(summary.Fit.Columns[0].Fitted); n != 1000 {
+		t.Errorf("%d points of the best run", n)
+	}
 }
 
 // What is wrong is said before the first run: the file, the system and the variables.

@@ -70,7 +70,7 @@ func (s *Study) check(ctx context.Context, exec Executor) error {
 	done := 0
 	tell := func() {
 		if s.Events != nil {
-			s.Events(Event{Checked: done, Checks: len(list)})
+			s.Events(Event{Extra: "measuring coupling errors", Done: done, Of: len(list)})
 		}
 	}
 	tell()

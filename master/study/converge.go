@@ -117,7 +117,7 @@ func (s *Study) converge(ctx context.Context, exec Executor) ([]Settled, error) 
 
 // variant returns the run with a value of the setting, and with another algorithm unless it is "".
 func (c *Convergence) variant(id int, value float64, algorithm string) Variant {
-	v := Variant{id, []string{formatNumber(value)}}
+	v := Variant{ID: id, Values: []string{formatNumber(value)}}
 	if c.Setting == settingStep {
 		v.Values = append(v.Values, algorithm)
 	}

@@ -43,18 +43,25 @@ const (
 var Designs = []string{DesignGrid, DesignOneAtATime, DesignLatinHypercube, DesignHalton, DesignMonteCarlo, DesignMorris, DesignSaltelli, DesignTable}
 
 // Variant is a run of a study: its number from 0, and the value of each factor; "" = the system's own. One with a number below 0
-// measures the error of a run.
+// is not part of the table: it measures the error of a run, or samples the fitted variables.
 type Variant struct {
-	ID     int      `json:"id"`
-	Values []string `json:"values"`
+	ID      int      `json:"id"`
+	Values  []string `json:"values"`
+	Samples bool     `json:"samples,omitempty"` // the row has Curves
 }
 
+// checks reports whether the variant measures the error of a run.
+func (v Variant) checks() bool { return v.ID < 0 && !v.Samples }
+
 // check returns the variant that measures the error of the run, which executors do not take for the run itself.
-func (v Variant) check() Variant { return Variant{^v.ID, v.Values} }
+func (v Variant) check() Variant { return Variant{ID: ^v.ID, Values: v.Values} }
 
 // String names the run.
 func (v Variant) String() string {
-	if v.ID < 0 {
+	switch {
+	case v.Samples:
+		return "a run for standard errors"
+	case v.checks():
 		return fmt.Sprintf("check of run %d", ^v.ID)
 	}
 	return fmt.Sprintf("run %d", v.ID)
@@ -98,7 +105,7 @@ func (p *Plan) Variants() (*Variants, error) {
 		return nil, fmt.Errorf("design: a table goes with the design table, not %s", d.Kind)
 	}
 	for i, row := range rows {
-		out.List = append(out.List, Variant{i, row})
+		out.List = append(out.List, Variant{ID: i, Values: row})
 	}
 	return out, nil
 }

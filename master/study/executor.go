@@ -79,7 +79,7 @@ const checkTime = 10
 
 // Longest returns the time limit of a variant; 0 = there is none.
 func (p *Plan) Longest(v Variant) time.Duration {
-	if v.ID < 0 {
+	if v.checks() {
 		return checkTime * p.TimeLimit
 	}
 	return p.TimeLimit
@@ -87,7 +87,7 @@ func (p *Plan) Longest(v Variant) time.Duration {
 
 // OverTime returns the error of a run that takes longer than the plan allows.
 func (p *Plan) OverTime(v Variant) error {
-	if v.ID < 0 {
+	if v.checks() {
 		return fmt.Errorf("the check took longer than %v (%d × time-limit)", p.Longest(v), checkTime)
 	}
 	return fmt.Errorf("the run took longer than %v (time-limit)", p.TimeLimit)

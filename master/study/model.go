@@ -312,7 +312,7 @@ func (m *Model) Run(ctx context.Context, v Variant) (Row, error) {
 		row.Seconds, row.Engine = time.Since(began).Seconds(), m.options.Engine
 		return row
 	}
-	if v.ID < 0 {
+	if v.checks() {
 		row, err := m.check(ctx, v)
 		return complete(row), err
 	}
@@ -321,7 +321,9 @@ func (m *Model) Run(ctx context.Context, v Variant) (Row, error) {
 			m.options.Settled(complete(row))
 		}
 	})
-	m.plan.Tidy(row, m.options.Kept)
+	if v.ID >= 0 {
+		m.plan.Tidy(row, m.options.Kept)
+	}
 	return complete(row), err
 }
 
@@ -344,7 +346,7 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 	r.Output, r.Manifest, r.Record = "", "", none
 	given := r.Given
 	r.Given = append(slices.Clip(r.Given), simulate.Given{Name: "record", Source: "the study"})
-	if m.plan.Keep != KeepNone && m.options.Kept != "" {
+	if m.plan.Keep != KeepNone && m.options.Kept != "" && v.ID >= 0 {
 		r.Given = given // documents may choose what is recorded
 		r.Output, r.Record = filepath.Join(m.options.Kept, fmt.Sprintf("%d.csv", v.ID)), selection
 		if err := r.Place(); err != nil {
@@ -443,11 +445,17 @@ func (m *Model) collect(row *Row, columns *record.Columns, resolve func(string) 
 		if err != nil {
 			return err
 		}
+		if row.Samples && m.plan.fits(q.Name) {
+			row.Curves = append(row.Curves, q.curve(columns.Time(), values))
+		}
 		if x := q.of(columns.Time(), values); x-x == 0 {
 			row.Collected[i] = x
 		} else if slices.ContainsFunc(values, func(v float64) bool { return v-v != 0 }) {
 			lost = append(lost, q.Text)
 		}
+	}
+	if row.Samples && lost != nil {
+		return fmt.Errorf("%s is infinite or NaN at some point", strings.Join(lost, ", "))
 	}
 	if lost != nil && row.Reason == "" {
 		row.Reason = oneLine(fmt.Sprintf("warning: %s is empty, because the variable is infinite or NaN at some point", strings.Join(lost, ", ")))

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -28,7 +29,7 @@ var methods = []string{MethodNelderMead, MethodCMAES, MethodLBFGS}
 const usualEvaluations = 500
 
 // AddFit adds a quantity "deviation(NAME)" for each column NAME = component.variable of a table, and makes the
-// optimisation reduce the sum of their squares, each over the range of its column.
+// optimisation reduce Σ (deviation / range of the column)².
 func (p *Plan) AddFit(o *Optimisation, path string) error {
 	t, err := results.Read(path, results.ReadOptions{})
 	if err != nil {
@@ -87,10 +88,27 @@ func (p *Plan) checkOptimise() error {
 // Optimum is the best run of an optimisation.
 type Optimum struct {
 	Row
-	Goal   float64 // value of what was minimised or maximised; of a fit, the sum of squares
+	Goal   float64 // value of what was minimised or maximised; of a fit, Σ (deviation / range)² over the columns
 	Runs   int
 	Ended  string // why the search ended
 	Method string
+}
+
+// MarshalJSON writes the run, its values and quantities, and how it was found.
+func (o *Optimum) MarshalJSON() ([]byte, error) {
+	collected := make([]Number, len(o.Collected))
+	for i, v := range o.Collected {
+		collected[i] = Number(v)
+	}
+	return json.Marshal(struct {
+		Run       int      `json:"run"`
+		Values    []string `json:"values"`
+		Collected []Number `json:"collected"`
+		Goal      Number   `json:"goal"`
+		Runs      int      `json:"runs"`
+		Method    string   `json:"method"`
+		Ended     string   `json:"ended"`
+	}{o.ID, o.Values, collected, Number(o.Goal), o.Runs, o.Method, o.Ended})
 }
 
 // search is an optimisation under way. Each factor is a function of one coordinate z without bounds: a
@@ -152,7 +170,7 @@ func (s *search) evaluate(points ...[]float64) []float64 {
 	keys := make([]string, len(points))
 	var variants []Variant
 	for i, z := range points {
-		v := Variant{s.runs, make([]string, len(z))}
+		v := Variant{ID: s.runs, Values: make([]string, len(z))}
 		for j := range z {
 			v.Values[j] = formatNumber(p.Factors[j].coordinate(z[j]))
 		}
@@ -242,7 +260,7 @@ func (s *Study) optimise(ctx context.Context, exec Executor) (*Optimum, error) {
 		if err != nil {
 			ended = err.Error() // such as a line search that finds nothing better
 		} else {
-			ended = result.Status.String()
+			ended = ending(result.Status)
 		}
 	}
 	if w.err != nil {
@@ -323,5 +341,16 @@ func (s *search) cmaes(start []float64) (ended string) {
 	close(answers)
 	for range operations { // until the method has ended
 	}
-	return status.String()
+	return ending(status)
+}
+
+// ending says why a search ended.
+func ending(s optimize.Status) string {
+	switch s {
+	case optimize.FunctionConvergence, optimize.MethodConverge, optimize.GradientThreshold, optimize.StepConvergence:
+		return "converged"
+	case optimize.FunctionEvaluationLimit:
+		return "all evaluations used"
+	}
+	return s.String()
 }

@@ -18,8 +18,8 @@ vary: {z.number: "1, 2", a.text: "explicit, 2"}
 collect: {"value(a.z, 1)": "value(a.z, 1)", b: final(a.z)}
 `)
 	rows := []Row{
-		{Variant: Variant{0, []string{"0.1", "explicit"}}, Collected: []float64{math.Pi, math.Inf(1)}, Status: OK, Verdict: "none", Steps: 1 << 40, Seconds: 0.1, Engine: "ä:1:0"},
-		{Variant: Variant{1, []string{"", ""}}, Collected: []float64{math.NaN(), 5e-324}, Status: Failed, Reason: `it, "failed"`, Rejected: 3},
+		{Variant: Variant{Values: []string{"0.1", "explicit"}}, Collected: []float64{math.Pi, math.Inf(1)}, Status: OK, Verdict: "none", Steps: 1 << 40, Seconds: 0.1, Engine: "ä:1:0"},
+		{Variant: Variant{ID: 1, Values: []string{"", ""}}, Collected: []float64{math.NaN(), 5e-324}, Status: Failed, Reason: `it, "failed"`, Rejected: 3},
 	}
 	var b bytes.Buffer
 	if err := WriteParquet(&b, p, rows); err != nil {

@@ -73,6 +73,11 @@ type Optimisation struct {
 	Seed        uint64
 }
 
+// fits reports whether a quantity is a deviation that a fit reduces.
+func (p *Plan) fits(quantity string) bool {
+	return p.Optimise != nil && slices.ContainsFunc(p.Optimise.Fit, func(f Fit) bool { return f.Quantity == quantity })
+}
+
 // Fit is a deviation that a calibration reduces.
 type Fit struct {
 	Quantity string

@@ -19,8 +19,9 @@ type Quantity struct {
 	Text     string // as in the file
 	Variable string // "component.variable"
 
-	of          func(t, v []float64) float64 // not finite = the run has no such number
-	from, until float64                      // s, of a reference; NaN = there is none
+	of            func(t, v []float64) float64 // not finite = the run has no such number
+	from, until   float64                      // s, of a reference; NaN = there is none
+	times, values []float64                    // of a reference
 }
 
 // quantityForms lists the notations of a quantity, for help and messages.
@@ -194,6 +195,7 @@ func (q *Quantity) readDeviation(args []string, resolve func(string) string) err
 	if err != nil {
 		return err
 	}
+	q.times, q.values = times, values
 	q.from, q.until = times[0], times[len(times)-1]
 	q.of = func(t, v []float64) float64 {
 		sum := 0.0

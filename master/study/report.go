@@ -27,10 +27,11 @@ type Report struct {
 	Morris     []Elementary   `json:"morris,omitempty"`
 	Sobol      []Sobol        `json:"sobol,omitempty"`
 	// Dropped counts trajectories of Morris, or samples of Saltelli, with a run that is not OK.
-	Dropped int       `json:"dropped,omitempty"`
-	Optimum *Optimum  `json:"optimum,omitempty"`
-	Settled []Settled `json:"convergence,omitempty"`
-	Checks  []Checked `json:"checks,omitempty"`
+	Dropped int        `json:"dropped,omitempty"`
+	Optimum *Optimum   `json:"optimum,omitempty"`
+	Fit     *Certainty `json:"fit,omitempty"`
+	Settled []Settled  `json:"convergence,omitempty"`
+	Checks  []Checked  `json:"checks,omitempty"`
 }
 
 // Reason is why runs are not OK.
@@ -69,12 +70,15 @@ type Statistic struct {
 // Effect is that of a factor on a quantity: the mean of the quantity over the runs at each level of the factor,
 // or in each of up to ten parts with as many runs each.
 type Effect struct {
-	Factor      string   `json:"factor"`
-	Quantity    string   `json:"quantity"`
-	Correlation Number   `json:"correlation"`      // Pearson's; NaN unless both are numbers
-	Rank        Number   `json:"rank_correlation"` // Spearman's
-	At          []string `json:"at"`
-	Mean        []Number `json:"mean"`
+	Factor      string `json:"factor"`
+	Quantity    string `json:"quantity"`
+	Correlation Number `json:"correlation"`      // Pearson's; NaN unless both are numbers
+	Rank        Number `json:"rank_correlation"` // Spearman's
+	// Ratio is the correlation ratio if the values of the factor are no numbers: the root of the share of the variance that is
+	// between the means of its values; NaN if fewer than two runs in the mean have a value.
+	Ratio Number   `json:"correlation_ratio"`
+	At    []string `json:"at"`
+	Mean  []Number `json:"mean"`
 }
 
 // Elementary holds the elementary effects of Morris, per unit of the factor's range.
@@ -100,7 +104,7 @@ type Sobol struct {
 
 // Summarise evaluates the rows of a study.
 func Summarise(p *Plan, f *Findings) *Report {
-	r := &Report{Statuses: map[Status]int{}, Optimum: f.Optimum, Settled: f.Settled, Checks: f.Checks}
+	r := &Report{Statuses: map[Status]int{}, Optimum: f.Optimum, Fit: f.Fit, Settled: f.Settled, Checks: f.Checks}
 	var ok []Row
 	for i := range f.Rows {
 		row := &f.Rows[i]
@@ -181,7 +185,7 @@ const parts = 10
 
 func effect(factor string, j int, quantity string, i int, rows []Row) Effect {
 	y, have := collected(rows, i)
-	e := Effect{Factor: factor, Quantity: quantity, Correlation: Number(math.NaN()), Rank: Number(math.NaN())}
+	e := Effect{Factor: factor, Quantity: quantity, Correlation: Number(math.NaN()), Rank: Number(math.NaN()), Ratio: Number(math.NaN())}
 	x := make([]float64, len(have))
 	numeric := len(have) > 1
 	levels := map[string][]float64{}
@@ -195,6 +199,17 @@ func effect(factor string, j int, quantity string, i int, rows []Row) Effect {
 	}
 	if numeric {
 		e.Correlation, e.Rank = Number(stat.Correlation(x, y, nil)), Number(stat.Correlation(ranks(x), ranks(y), nil))
+	}
+	if !numeric && 2*len(levels) <= len(have) {
+		mean, between, all := stat.Mean(y, nil), 0.0, 0.0
+		for _, level := range levels {
+			d := stat.Mean(level, nil) - mean
+			between += float64(len(level)) * d * d
+		}
+		for _, v := range y {
+			all += (v - mean) * (v - mean)
+		}
+		e.Ratio = Number(math.Sqrt(between / all))
 	}
 	if !numeric || len(levels) <= parts {
 		names := make([]string, 0, len(levels))
@@ -396,7 +411,9 @@ const ReportFile = "summary.json"
 // Conclude summarises a study, and writes the report and the table as Parquet into its folder.
 func Conclude(f *Folder, findings *Findings) (*Report, error) {
 	if findings.Checks == nil { // errors measured before stay
-		var before Report
+		var before struct {
+			Checks []Checked `json:"checks"`
+		}
 		if data, err := os.ReadFile(filepath.Join(f.Path, ReportFile)); err == nil && json.Unmarshal(data, &before) == nil {
 			findings.Checks = before.Checks
 		}

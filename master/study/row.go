@@ -40,6 +40,8 @@ type Row struct {
 	Rejected  int     // macro steps
 	Seconds   float64 // of processor and waiting for the run, on a clock
 	Engine    string  // that made the run
+	// Curves are the values of the fitted variables, by column of the measurements, of a variant that samples them.
+	Curves [][]float64 `json:",omitempty"`
 	// Error is the coupling error, of a variant that measures it; nil = it is unknown.
 	Error *record.Error `json:",omitempty"`
 }

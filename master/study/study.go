@@ -21,14 +21,16 @@ type Study struct {
 type Event struct {
 	Row   Row
 	Total int // runs of the design; 0 = not known beforehand
-	// Checked of the errors of Checks runs are measured. With Checks > 0, there is no row.
-	Checked, Checks int
+	// Extra is what runs are made for that are not part of the table; Done of them are made, Of Of. There is no row then.
+	Extra    string
+	Done, Of int
 }
 
 // Findings is what a study found out.
 type Findings struct {
 	Rows    []Row // by ID
 	Optimum *Optimum
+	Fit     *Certainty // of the optimum
 	Settled []Settled
 	Checks  []Checked
 }
@@ -45,6 +47,9 @@ func (s *Study) Run(ctx context.Context, exec Executor) (_ *Findings, err error)
 	switch {
 	case s.Plan.Optimise != nil:
 		s.found.Optimum, err = s.optimise(ctx, exec)
+		if err == nil && s.Plan.Optimise.Fit != nil {
+			s.found.Fit, err = s.certainty(ctx, exec, s.found.Optimum)
+		}
 	case s.Plan.Convergence != nil:
 		s.found.Settled, err = s.converge(ctx, exec)
 	default:

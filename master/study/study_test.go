@@ -137,6 +137,36 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
+// A factor that is no number has an effect, too: alone, all of it.
+func TestEffectOfTexts(t *testing.T) {
+	p := mustParse(t, "{system: s, vary: {a.x: [1, 2, 3, 4], a.on: [\"false\", \"true\"]}, collect: [final(a.z)]}")
+	f := &Findings{}
+	variants, err := p.Variants()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range variants.List {
+		r := p.NoRow(v, OK, "")
+		if r.Collected[0] = 0; v.Values[1] == "true" {
+			r.Collected[0] = 5
+		}
+		f.Rows = append(f.Rows, r)
+	}
+	for _, e := range Summarise(p, f).Effects {
+		if want := map[string][2]float64{"a.x": {0, -1}, "a.on": {-1, 1}}[e.Factor]; math.Abs(orMinus(e.Rank)-want[0])+math.Abs(orMinus(e.Ratio)-want[1]) > 1e-12 {
+			t.Errorf("%s: rank correlation %g, ratio %g", e.Factor, e.Rank, e.Ratio)
+		}
+	}
+}
+
+// orMinus returns -1 for NaN.
+func orMinus(n Number) float64 {
+	if n != n {
+		return -1
+	}
+	return float64(n)
+}
+
 // Names of variables have commas in their brackets.
 func TestArguments(t *testing.T) {
 	for text, want := range map[string][]string{

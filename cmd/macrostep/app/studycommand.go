@@ -337,6 +337,7 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 	report, wrote := study.Conclude(f, findings)
 	if err = errors.Join(err, wrote, shown.end(state, findings.Rows, report)); !r.quiet {
 		printStudy(p.stdout, f, report)
+		warnOfFit(p.stderr, report.Fit)
 		warnOfErrors(p.stderr, report.Checks)
 	}
 	if err != nil {

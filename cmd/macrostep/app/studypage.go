@@ -51,7 +51,7 @@ func newStudyPage(f *study.Folder) *studyPage {
 }
 
 func (s *studyPage) event(e study.Event) {
-	if e.Checks > 0 {
+	if e.Extra != "" {
 		return
 	}
 	s.mu.Lock()

@@ -1,15 +1,19 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/study"
 )
 
@@ -30,7 +34,7 @@ func newStudyMeter(con *console, quiet bool, before int) *studyMeter {
 
 func (m *studyMeter) event(e study.Event) {
 	every := 200 * time.Millisecond
-	if e.Checks > 0 { // each takes its time
+	if e.Extra != "" { // each may take its time
 		every = 0
 	} else if m.done++; e.Row.Status != study.OK {
 		m.failed++
@@ -43,8 +47,8 @@ func (m *studyMeter) event(e study.Event) {
 		return
 	}
 	m.last = now
-	if e.Checks > 0 {
-		m.con.status(fmt.Sprintf("measuring coupling errors: %d of %s", e.Checked, plural(e.Checks, "run")))
+	if e.Extra != "" {
+		m.con.status(fmt.Sprintf("%s: %d of %s", e.Extra, e.Done, plural(e.Of, "run")))
 		return
 	}
 	m.con.status(m.line(e.Total, now.Sub(m.began)))
@@ -94,13 +98,13 @@ func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
 	}
 	switch {
 	case r.Optimum != nil:
-		printOptimum(w, f.Plan, r.Optimum)
+		printOptimum(w, f.Plan, r)
 	case r.Settled != nil:
 		for i := range r.Settled {
 			printSettled(w, f.Plan.Convergence.Setting, &r.Settled[i])
 		}
 	default:
-		rows := [][]string{{"quantity", "mean", "deviation", "minimum", "median", "maximum"}}
+		rows := [][]string{{"quantity", "mean", "standard deviation", "minimum", "median", "maximum"}}
 		for _, s := range r.Statistics {
 			rows = append(rows, []string{s.Quantity, numberOr(s.Mean), numberOr(s.Deviation), numberOr(s.Minimum), numberOr(s.Median), numberOr(s.Maximum)})
 		}
@@ -167,11 +171,47 @@ func warnOfErrors(w io.Writer, list []study.Checked) {
 	}
 }
 
-func printOptimum(w io.Writer, p *study.Plan, o *study.Optimum) {
-	fmt.Fprintf(w, "best      run %d of %s (%s: %s), goal %s\n", o.ID, plural(o.Runs, "run"), o.Method, o.Ended, number(o.Goal))
-	for i := range p.Factors {
-		fmt.Fprintf(w, "  %s = %s\n", p.Factors[i].Name, o.Values[i])
+// warnOfFit prints what limits the estimates of a fit.
+func warnOfFit(w io.Writer, c *study.Certainty) {
+	if c == nil {
+		return
 	}
+	if c.Unknown != "" {
+		fmt.Fprintf(w, "warning: standard errors are unknown: %s\n", c.Unknown)
+	}
+	for _, text := range c.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", text)
+	}
+}
+
+func printOptimum(w io.Writer, p *study.Plan, r *study.Report) {
+	o := r.Optimum
+	fmt.Fprintf(w, "best      run %d of %s (%s: %s), goal %s\n", o.ID, plural(o.Runs, "run"), o.Method, o.Ended, number(o.Goal))
+	if r.Fit == nil {
+		for i := range p.Factors {
+			fmt.Fprintf(w, "  %s = %s\n", p.Factors[i].Name, shortened(o.Values[i]))
+		}
+		return
+	}
+	rows := [][]string{{"factor", "value", "standard error", "95 % interval"}}
+	for i := range r.Fit.Parameters {
+		value, e, interval := r.Fit.Parameters[i].Texts()
+		rows = append(rows, []string{r.Fit.Parameters[i].Factor, value, e, interval})
+	}
+	table(w, rows)
+	rows = [][]string{{"fitted", "root mean square of the deviation", "of the range"}}
+	for _, c := range r.Fit.Columns {
+		rows = append(rows, []string{c.Variable, numberOr(c.Deviation), record.Percent(float64(c.Deviation / c.Range))})
+	}
+	table(w, rows)
+}
+
+// shortened rounds a value to six digits if it is a number; the table has all.
+func shortened(value string) string {
+	if v, err := strconv.ParseFloat(value, 64); err == nil {
+		return strconv.FormatFloat(v, 'g', 6, 64)
+	}
+	return value
 }
 
 func printSettled(w io.Writer, setting string, q *study.Settled) {
@@ -195,7 +235,7 @@ func printSensitivity(w io.Writer, r *study.Report) {
 		table(w, rows)
 	case r.Morris != nil:
 		groups = "trajectories"
-		rows := [][]string{{"elementary effects", "quantity", "mean magnitude", "mean", "deviation"}}
+		rows := [][]string{{"elementary effects", "quantity", "mean magnitude", "mean", "standard deviation"}}
 		for _, e := range r.Morris {
 			rows = append(rows, []string{e.Factor, e.Quantity, numberOr(e.MuStar), numberOr(e.Mu), numberOr(e.Sigma)})
 		}
@@ -224,26 +264,28 @@ func printVerdicts(w io.Writer, r *study.Report) {
 // shownEffects bounds the correlations that are printed.
 const shownEffects = 5
 
-// printStrongest prints the strongest correlations.
+// printStrongest prints the strongest correlations: rank correlations, and correlation ratios of factors that are no numbers.
 func printStrongest(w io.Writer, r *study.Report) {
+	strength := func(e *study.Effect) float64 {
+		if e.Rank != e.Rank {
+			return float64(e.Ratio)
+		}
+		return math.Abs(float64(e.Rank))
+	}
 	var effects []study.Effect
-	for _, e := range r.Effects {
-		if e.Rank == e.Rank {
-			effects = append(effects, e)
+	for i := range r.Effects {
+		if s := strength(&r.Effects[i]); s == s {
+			effects = append(effects, r.Effects[i])
 		}
 	}
-	slices.SortStableFunc(effects, func(a, b study.Effect) int {
-		switch x, y := a.Rank*a.Rank, b.Rank*b.Rank; {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
-	rows := [][]string{{"strongest effects", "on", "rank correlation"}}
+	slices.SortStableFunc(effects, func(a, b study.Effect) int { return cmp.Compare(strength(&b), strength(&a)) })
+	rows := [][]string{{"strongest effects", "on", "correlation"}}
 	for _, e := range effects[:min(len(effects), shownEffects)] {
-		rows = append(rows, []string{e.Factor, e.Quantity, fmt.Sprintf("%.2f", e.Rank)})
+		text := fmt.Sprintf("%.2f", e.Rank)
+		if e.Rank != e.Rank {
+			text = fmt.Sprintf("%.2f (ratio)", e.Ratio)
+		}
+		rows = append(rows, []string{e.Factor, e.Quantity, text})
 	}
 	if len(rows) > 1 {
 		table(w, rows)

@@ -81,15 +81,19 @@ func Write(w io.Writer, p *Page) error {
 		}
 	}
 	out.Facts = v.facts()
-	scatter, err := v.scatter()
-	if err != nil {
-		return err
+	sections := []page.Section{v.failures(), v.fit(), v.varied(), v.errors()}
+	if !v.fits() {
+		scatter, err := v.scatter()
+		if err != nil {
+			return err
+		}
+		if scatter.Body != "" {
+			out.Script = template.JS(scatterJS)
+		}
+		sections = []page.Section{v.failures(), v.optimum(), v.convergence(), v.varied(), v.statistics(), v.errors(), v.maps(), scatter,
+			v.effects(), v.sobol(), v.morris()}
 	}
-	if scatter.Body != "" {
-		out.Script = template.JS(scatterJS)
-	}
-	for _, s := range []page.Section{v.failures(), v.optimum(), v.convergence(), v.varied(), v.statistics(), v.errors(), v.maps(), scatter,
-		v.effects(), v.sobol(), v.morris()} {
+	for _, s := range sections {
 		if s.Body != "" || len(s.Text)+len(s.Tables)+len(s.Groups) > 0 {
 			out.Sections = append(out.Sections, s)
 		}
@@ -223,7 +227,7 @@ func (v *view) statistics() page.Section {
 	if v.Plan.Convergence != nil {
 		return s
 	}
-	table := page.Table{Head: []string{"quantity", "runs", "mean", "standard error", "deviation", "minimum", "5 %", "median", "95 %", "maximum"}}
+	table := page.Table{Head: []string{"quantity", "runs", "mean", "standard error", "standard deviation", "minimum", "5 %", "median", "95 %", "maximum"}}
 	for _, q := range v.Report.Statistics {
 		row := []string{v.named(q.Quantity), strconv.Itoa(q.Runs)}
 		places := digits(float64(q.Minimum), float64(q.Maximum))
@@ -519,7 +523,11 @@ func (v *view) effects() page.Section {
 	}{
 		{"Linear correlation (Pearson)", func(e *study.Effect) study.Number { return e.Correlation }},
 		{"Rank correlation (Spearman)", func(e *study.Effect) study.Number { return e.Rank }},
+		{"Correlation ratio, of factors that are no numbers", func(e *study.Effect) study.Number { return e.Ratio }},
 	} {
+		if !slices.ContainsFunc(v.Report.Effects, func(e study.Effect) bool { return kind.of(&e) == kind.of(&e) }) {
+			continue
+		}
 		t := page.Table{Title: kind.title, Head: append([]string{""}, v.quantities...)}
 		for _, f := range v.factors {
 			t.Rows = append(t.Rows, []string{f})
@@ -603,7 +611,7 @@ func uncertain(n, err study.Number) string {
 
 func (v *view) morris() page.Section {
 	s := page.Section{Title: "Elementary effects (Morris)", Shares: "Mean magnitude, relative to the greatest on the same quantity"}
-	t := page.Table{Title: "per unit of the factor's range", Head: []string{"factor", "quantity", "mean magnitude", "mean", "deviation"}}
+	t := page.Table{Title: "per unit of the factor's range", Head: []string{"factor", "quantity", "mean magnitude", "mean", "standard deviation"}}
 	greatest := map[string]float64{}
 	for _, e := range v.Report.Morris {
 		if e.MuStar == e.MuStar {

@@ -236,6 +236,28 @@ func TestOptimum(t *testing.T) {
 	}
 }
 
+// The page of a fit shows how certain its values are, and the best run beside the measurements, but not the search.
+func TestFit(t *testing.T) {
+	p := studied(t, "{system: s, vary: {a.x: 'linear(0, 1)', a.y: 'linear(0, 1)'}, collect: {q: final(a.z)}, optimise: {minimise: q}}", nil)
+	row := p.Plan.NoRow(study.Variant{Values: []string{"0.5", "0.25"}}, study.OK, "")
+	row.Collected[0] = 2
+	p.Rows = []study.Row{row}
+	p.Plan.Optimise.Fit = []study.Fit{{Quantity: "q", Scale: 10}}
+	p.Report = study.Summarise(p.Plan, &study.Findings{Rows: p.Rows, Optimum: &study.Optimum{Row: row, Goal: 0.04, Runs: 7, Ended: "converged", Method: "nelder-mead"},
+		Fit: &study.Certainty{
+			Parameters: []study.Parameter{{Factor: "a.x", Value: 0.5, StandardError: 0.0123, Low: 0.476, High: 0.524},
+				{Factor: "a.y", Value: 0.25, StandardError: study.Number(math.NaN())}},
+			Correlations: [][]study.Number{{1, study.Number(math.NaN())}, {study.Number(math.NaN()), study.Number(math.NaN())}},
+			Columns:      []study.FittedColumn{{Variable: "a.z", Deviation: 0.2, Range: 10, Time: []float64{0, 1}, Measured: []float64{1, 2}, Fitted: []float64{1.5, 1.75}}},
+			Warnings:     []string{"evil <b>"},
+		}})
+	text := written(t, p)
+	has(t, text, "Run 0 fits best", "0.476 to 0.524", "0.012", "Correlations", "evil &lt;b&gt;", "measured (points)", "best run − measured", "<td>2 %</td>")
+	if strings.Contains(text, "Effects of the factors") || strings.Contains(text, "best so far") {
+		t.Error("the page shows the search")
+	}
+}
+
 func TestConvergence(t *testing.T) {
 	p := studied(t, "{system: s, collect: {q: final(a.z)}, convergence: {from: 0.1}}", nil)
 	nan := study.Number(math.NaN())
