@@ -6,14 +6,14 @@ import (
 	"github.com/macrostep/macrostep/master/results/page"
 )
 
-// fits reports whether the study is a fit. Its page shows the result, and not the way to it.
-func (v *view) fits() bool { return v.Plan.Optimise != nil && v.Plan.Optimise.Fit != nil }
+// fits reports whether the study is a fit that is done. Its page shows the result, and not the way to it.
+func (v *view) fits() bool { return v.Report.Fit != nil && v.Report.Optimum != nil }
 
 // fit shows the values of the factors, how certain they are, and the best run beside the measurements.
 func (v *view) fit() page.Section {
 	s := page.Section{Title: "Fit"}
 	o, c := v.Report.Optimum, v.Report.Fit
-	if !v.fits() || o == nil || c == nil {
+	if !v.fits() {
 		return s
 	}
 	s.Text = []string{fmt.Sprintf("Run %d fits best: the sum of (deviation / range)² over the columns is %s. Search: %s, %d runs, %s.",
