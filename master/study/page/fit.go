@@ -57,7 +57,7 @@ func (v *view) fit() page.Section {
 		time := page.Axis{Name: "time [s]"}
 		group.Charts = append(group.Charts,
 			page.Chart{Name: v.named(f.Variable), Note: "measured (points) and best run (line)", X: time, Shapes: []page.Shape{
-				{Kind: page.Points, X: f.Time, Y: f.Measured}, {Kind: page.Line, Tone: page.Other, X: f.Time, Y: f.Fitted}}},
+				{Kind: page.Points, Tone: page.Faint, X: f.Time, Y: f.Measured}, {Kind: page.Line, Tone: page.Other, X: f.Time, Y: f.Fitted}}},
 			page.Chart{Name: v.named(f.Variable), Note: "best run − measured", X: time, Shapes: []page.Shape{
 				zero, {Kind: page.Points, X: f.Time, Y: residuals}}})
 	}

@@ -169,6 +169,8 @@ func (v *view) facts() []page.Fact {
 	d := v.Plan.Design
 	design := d.Kind
 	switch {
+	case v.Plan.Optimise != nil && v.Plan.Optimise.Fit != nil:
+		design = "fit, " + v.Plan.Optimise.Method
 	case v.Plan.Optimise != nil:
 		design = "optimisation, " + v.Plan.Optimise.Method
 	case v.Plan.Convergence != nil:
