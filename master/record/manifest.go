@@ -60,6 +60,8 @@ type Manifest struct {
 	Workers       int                          `json:"workers"`          // threads that stepped the components
 	WallSeconds   float64                      `json:"wall_seconds"`     // of stepping, including waits in real time
 	MasterSeconds float64                      `json:"master_seconds"`   // of WallSeconds, without waits, outside the FMUs of the busiest worker
+	RecordSeconds float64                      `json:"record_seconds"`   // of MasterSeconds, in recording
+	StartSeconds  float64                      `json:"start_seconds"`    // before the stepping, of the last start: loading and initialisation
 	// Restarts lists, by component, the restarts of its process (--on-crash=restart).
 	Restarts map[string][]master.Restart `json:"restarts,omitempty"`
 
@@ -254,6 +256,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 	}
 	m.Workers = r.Workers
 	m.WallSeconds, m.MasterSeconds = r.WallSeconds, r.MasterSeconds
+	m.RecordSeconds, m.StartSeconds = r.RecordSeconds, r.StartSeconds
 	m.Manipulated, m.Realtime = r.Manipulated, r.Realtime
 	m.Loops, m.Delivery, m.Replay, m.Slopes = r.Loops, delivery, r.Replay, r.Slopes
 	m.Notes, m.Warnings = append(m.Notes, r.Notes...), append(m.Warnings, r.Warnings...)

@@ -24,7 +24,7 @@ func TestReport(t *testing.T) {
 	}
 	contains(t, "the summary", stdout, "page      ", "run.html (", " plots, ")
 	page := read(t, "run.html")
-	contains(t, "the page", page, "&lt;b&gt;beware&lt;/b&gt;", ">complete<", `data-name="`, "There is no picture of the system", "macrostep itself",
+	contains(t, "the page", page, "&lt;b&gt;beware&lt;/b&gt;", ">complete<", `data-name="`, "There is no picture of the system", "macrostep: coupling", "macrostep: recording", "start: loading, initialisation",
 		"&#34;status&#34;: &#34;complete&#34;", "<td>step size</td><td>0.01</td><td>s</td>", `data-name="order"`, `<ul id="warnings"><li>&lt;b&gt;beware`)
 	report := func(args ...string) {
 		t.Helper()

@@ -563,7 +563,7 @@ func realtimeSection(t *master.Timing) page.Section {
 // costSection returns the time of each FMU and of macrostep.
 func costSection(m *record.Manifest) page.Section {
 	s := page.Section{Title: "Cost"}
-	total := m.MasterSeconds
+	total := m.MasterSeconds + m.StartSeconds
 	for _, v := range m.Seconds {
 		total += v
 	}
@@ -581,7 +581,12 @@ func costSection(m *record.Manifest) page.Section {
 		}
 		s.Bars = append(s.Bars, page.Bar{Name: name, Value: value, Share: seconds / total})
 	}
-	s.Bars = append(s.Bars, page.Bar{Name: "macrostep itself", Value: duration(m.MasterSeconds), Share: m.MasterSeconds / total})
+	for _, part := range []struct {
+		name    string
+		seconds float64
+	}{{"macrostep: coupling", m.MasterSeconds - m.RecordSeconds}, {"macrostep: recording", m.RecordSeconds}, {"start: loading, initialisation", m.StartSeconds}} {
+		s.Bars = append(s.Bars, page.Bar{Name: part.name, Value: duration(part.seconds), Share: part.seconds / total})
+	}
 	return s
 }
 
