@@ -193,6 +193,13 @@ type Expectation struct {
 	Variable string `json:"variable"`
 	What     string `json:"what"` // the expectation in words
 	Passed   bool   `json:"passed"`
+	// Numbers are from Min to Max: during a window from From to Until (s), of which From = Until is a time, at each point or,
+	// if Once, at one of them. Null = open, or of Min and Max that the value is no number.
+	Min   *float64 `json:"min"`
+	Max   *float64 `json:"max"`
+	From  *float64 `json:"from"`
+	Until *float64 `json:"until"`
+	Once  bool     `json:"once"`
 	// Unjudged: the run ended before the expectation was decided; Passed is false then.
 	Unjudged bool `json:"unjudged,omitempty"`
 	// Time, Value and Message are those of the failure, or of the value nearest to the limit.

@@ -111,8 +111,8 @@ func TestReportOfSeveral(t *testing.T) {
 		"<td>c.x</td><td>b</td><td>9.623 %</td><td>0.5</td><td>m</td><td>2 s</td>")
 	for name, want := range map[string][]string{
 		// Of the height, 0.06 of the greatest value are above and below.
-		"c.x":   {`data-top="3.71"`, `<path class="line l0" d="M0 946429l0 0 500000-255102 500000-510205"/>`, `<path class="line l1" d="M0 946429l0 0 500000-255102 500000-637756"/>`},
-		"Δ c.x": {`data-top="0.53"`, `<path class="line l1" d="`},
+		"c.x":   {`data-top="4"`, `<path class="line l0" d="M0 1000000l0 0 500000-250000 500000-500000"/>`, `<path class="line l1" d="M0 1000000l0 0 500000-250000 500000-625000"/>`},
+		"Δ c.x": {`data-top="0.5"`, `<path class="line l1" d="`},
 	} {
 		_, plot, _ := strings.Cut(page, `data-name="`+name+`"`)
 		plot, _, _ = strings.Cut(plot, "</figure>")
