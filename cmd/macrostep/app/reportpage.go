@@ -43,6 +43,7 @@ const bondPrefix = "bond."
 // curve is a variable of a result.
 type curve struct {
 	name, unit string
+	own        string // its name in the manifest
 	held       bool   // it changes only at communication points
 	equals     string // the output that a connected input equals; "" = none
 	thin       *results.Thinner
@@ -86,7 +87,7 @@ func plotsOf(list []*reportParts) (plots []page.Plot, of []*curve, equal int) {
 	for k, r := range list {
 		for i := range r.curves {
 			c := &r.curves[i]
-			manipulated := r.manifest != nil && slices.Contains(r.manifest.Manipulated, c.name)
+			manipulated := r.manifest != nil && slices.Contains(r.manifest.Manipulated, c.own)
 			if c.equals != "" && there[c.equals] && !manipulated {
 				left[c.name] = true
 				continue
@@ -99,7 +100,7 @@ func plotsOf(list []*reportParts) (plots []page.Plot, of []*curve, equal int) {
 			}
 			l := lineOf(c.thin, k)
 			if r.manifest != nil && r.manifest.Error != nil && !c.held {
-				l.Error = r.manifest.Error.Variables[c.name].Absolute
+				l.Error = r.manifest.Error.Variables[c.own].Absolute
 			}
 			plots[n].Lines = append(plots[n].Lines, l)
 		}
