@@ -360,7 +360,7 @@ func TestResumeIdentified(t *testing.T) {
 }
 
 func clearTimes(r *master.Result) {
-	r.SubsystemSeconds, r.MasterSeconds, r.WallSeconds = nil, 0, 0
+	r.SubsystemSeconds, r.MasterSeconds, r.WallSeconds, r.RecordSeconds, r.StartSeconds = nil, 0, 0, 0, 0
 }
 
 // scratch names the fields, by type, whose content is written before each use, and

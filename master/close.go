@@ -167,6 +167,8 @@ func (r *Run) conclude() {
 		}
 	}
 	res.MasterSeconds = max(0, res.MasterSeconds)
+	res.RecordSeconds = min(r.inRecorders.Seconds(), res.MasterSeconds)
+	res.StartSeconds = r.starting.Seconds()
 	res.Orders, res.Iterations, res.Jacobians, res.Manipulated = r.orders, r.iterations, r.jacobians, r.manipulated
 	res.Loops, res.Warnings, res.Notes = r.loops, append(r.initWarnings, r.warnings...), r.notes
 	switch {

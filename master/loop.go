@@ -313,11 +313,13 @@ func (r *Run) repeatRemedy(info *Info) string {
 func (r *Run) onTick(now time.Time) error {
 	if now.Sub(r.lastFlush) >= flushInterval && r.pacer == nil {
 		r.lastFlush = now
+		began := time.Now()
 		for _, rec := range r.opt.Recorders {
 			if err := rec.Flush(); err != nil {
 				return r.fail(err)
 			}
 		}
+		r.inRecorders += time.Since(began)
 	}
 	r.tidy()
 	r.tellNotes()

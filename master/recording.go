@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
 // recording holds the present communication point as recorders and hooks see it.
@@ -74,11 +75,13 @@ func (r *Run) showPoint() error {
 	if err := r.act(); err != nil {
 		return err
 	}
+	began := time.Now()
 	for _, rec := range r.opt.Recorders {
 		if err := rec.Record(&r.record.point); err != nil {
 			return err
 		}
 	}
+	r.inRecorders += time.Since(began)
 	return nil
 }
 

@@ -101,6 +101,7 @@ type Run struct {
 	lastFlush time.Time
 	startWall time.Time     // of the stepping, or of the last checkpoint
 	wall      time.Duration // of the stepping
+	starting  time.Duration // before it
 
 	pacer     *pacer               // nil: not in real time
 	variables map[string]*Variable // looked up so far
@@ -129,6 +130,7 @@ type runState struct {
 	disturbed             bool          // a variable was set at the present point
 	warnings, notes       []string      // since the start of the stepping
 	earlier               time.Duration // wall time of the stepping before startWall
+	inRecorders           time.Duration // part of the stepping
 }
 
 type phase uint8

@@ -143,7 +143,8 @@ func (r *Run) prepareSteps() error {
 // goFrom starts the stepping, from the start or a checkpoint.
 func (r *Run) goFrom(saved *Archive) error {
 	r.initWarnings, r.warnings = r.warnings, nil
-	r.startWall = time.Now()
+	now := time.Now()
+	r.starting, r.startWall = now.Sub(r.startWall), now
 	if saved == nil {
 		if err := r.recordPoint(); err != nil {
 			return err

@@ -87,7 +87,7 @@ func (c *checkpointed) counters(t testing.TB) map[string]any {
 	t.Helper()
 	m := c.manifest(t)
 	for _, key := range []string{"command", "system", "results", "trace", "seconds", "wall_seconds", "master_seconds",
-		"resumed_from", "checkpoints", "workers"} {
+		"record_seconds", "start_seconds", "resumed_from", "checkpoints", "workers"} {
 		delete(m, key)
 	}
 	for _, key := range []string{"replay", "slopes"} {

@@ -470,7 +470,7 @@ func TestSuggestions(t *testing.T) {
 		"plot TABLE wheel.z_w -o x.svg":             "wheel.z_w is a variable of TABLE; to draw it: --select wheel.z_w",
 		"report TABLE --select whel.* -o x.html":    `did you mean "wheel.*"?`,
 		"compare TABLE TABLE --select whel.*":       `did you mean "wheel.*"?`,
-		"compare TABLE TABLE --map whel.z_w=nobody": `has no variable whel.z_w; did you mean "wheel.z_w"?`,
+		"compare TABLE TABLE --match whel.z_w=nobody": `has no variable whel.z_w; did you mean "wheel.z_w"?`,
 	} {
 		t.Run(args, func(t *testing.T) {
 			dir := t.TempDir()

@@ -60,6 +60,8 @@ type Manifest struct {
 	Workers       int                          `json:"workers"`          // threads that stepped the components
 	WallSeconds   float64                      `json:"wall_seconds"`     // of stepping, including waits in real time
 	MasterSeconds float64                      `json:"master_seconds"`   // of WallSeconds, without waits, outside the FMUs of the busiest worker
+	RecordSeconds float64                      `json:"record_seconds"`   // of MasterSeconds, in recording
+	StartSeconds  float64                      `json:"start_seconds"`    // before the stepping, of the last start: loading and initialisation
 	// Restarts lists, by component, the restarts of its process (--on-crash=restart).
 	Restarts map[string][]master.Restart `json:"restarts,omitempty"`
 
@@ -191,6 +193,13 @@ type Expectation struct {
 	Variable string `json:"variable"`
 	What     string `json:"what"` // the expectation in words
 	Passed   bool   `json:"passed"`
+	// Numbers are from Min to Max: during a window from From to Until (s), of which From = Until is a time, at each point or,
+	// if Once, at one of them. Null = open, or of Min and Max that the value is no number.
+	Min   *float64 `json:"min"`
+	Max   *float64 `json:"max"`
+	From  *float64 `json:"from"`
+	Until *float64 `json:"until"`
+	Once  bool     `json:"once"`
 	// Unjudged: the run ended before the expectation was decided; Passed is false then.
 	Unjudged bool `json:"unjudged,omitempty"`
 	// Time, Value and Message are those of the failure, or of the value nearest to the limit.
@@ -254,6 +263,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 	}
 	m.Workers = r.Workers
 	m.WallSeconds, m.MasterSeconds = r.WallSeconds, r.MasterSeconds
+	m.RecordSeconds, m.StartSeconds = r.RecordSeconds, r.StartSeconds
 	m.Manipulated, m.Realtime = r.Manipulated, r.Realtime
 	m.Loops, m.Delivery, m.Replay, m.Slopes = r.Loops, delivery, r.Replay, r.Slopes
 	m.Notes, m.Warnings = append(m.Notes, r.Notes...), append(m.Warnings, r.Warnings...)

@@ -46,7 +46,7 @@ type CompareOptions struct {
 	// TimeTol is the largest difference of equal times in s; 0 = a millionth of the mean step of
 	// the finer table.
 	TimeTol float64
-	Map     map[string]string      // names in A to names in B
+	Match   map[string]string      // names in A to names in B
 	Select  func(name string) bool // variables of A; nil = all
 }
 
@@ -155,29 +155,12 @@ func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
 
 // match finds the variables to compare: their columns in a and in b.
 func (c *Comparison) match(a, b *Table, o CompareOptions) (pairs [][2]int, err error) {
-	inB := slices.Repeat([]int{-1}, len(a.Columns)) // -1 = none
-	taken := make([]bool, len(b.Columns))
-	if err := matchMapped(a, b, o.Map, inB, taken); err != nil {
+	chosen := func(i int) bool { return o.Select == nil || o.Select(a.Columns[i].Bare) }
+	inB, taken, notes, err := counterparts(a, b, o.Match, chosen)
+	if err != nil {
 		return nil, err
 	}
-	chosen := func(i int) bool { return o.Select == nil || o.Select(a.Columns[i].Bare) }
-	for _, same := range []func(a, b *Column) bool{
-		func(a, b *Column) bool { return a.Name == b.Name },
-		func(a, b *Column) bool { return a.Bare == b.Bare },
-	} {
-		for i := range a.Columns {
-			if inB[i] >= 0 || !chosen(i) {
-				continue
-			}
-			for k := range b.Columns {
-				if !taken[k] && same(&a.Columns[i], &b.Columns[k]) {
-					inB[i], taken[k] = k, true
-					break
-				}
-			}
-		}
-	}
-	c.matchEnds(a, b, inB, taken, chosen)
+	c.Notes = append(c.Notes, notes...)
 	for i := range a.Columns {
 		if !chosen(i) {
 			continue
@@ -210,8 +193,47 @@ func (c *Comparison) match(a, b *Table, o CompareOptions) (pairs [][2]int, err e
 	return pairs, nil
 }
 
-// matchMapped matches the variables that the user has mapped.
-func matchMapped(a, b *Table, mapped map[string]string, inB []int, taken []bool) error {
+// Counterparts returns, by their names without units, the variables of b that are variables of a with other names, with
+// these: as [Compare] matches them, and as match says. Notes say how.
+func Counterparts(a, b *Table, match map[string]string) (names map[string]string, notes []string, err error) {
+	inB, _, notes, err := counterparts(a, b, match, func(int) bool { return true })
+	names = map[string]string{}
+	for i, k := range inB {
+		if k >= 0 && a.Columns[i].Bare != b.Columns[k].Bare {
+			names[b.Columns[k].Bare] = a.Columns[i].Bare
+		}
+	}
+	return names, notes, err
+}
+
+// counterparts returns the column of b for each of a, -1 = none, and which of b these are.
+func counterparts(a, b *Table, match map[string]string, chosen func(i int) bool) (inB []int, taken []bool, notes []string, err error) {
+	inB = slices.Repeat([]int{-1}, len(a.Columns))
+	taken = make([]bool, len(b.Columns))
+	if err := matchNamed(a, b, match, inB, taken); err != nil {
+		return nil, nil, nil, err
+	}
+	for _, same := range []func(a, b *Column) bool{
+		func(a, b *Column) bool { return a.Name == b.Name },
+		func(a, b *Column) bool { return a.Bare == b.Bare },
+	} {
+		for i := range a.Columns {
+			if inB[i] >= 0 || !chosen(i) {
+				continue
+			}
+			for k := range b.Columns {
+				if !taken[k] && same(&a.Columns[i], &b.Columns[k]) {
+					inB[i], taken[k] = k, true
+					break
+				}
+			}
+		}
+	}
+	return inB, taken, matchEnds(a, b, inB, taken, chosen), nil
+}
+
+// matchNamed matches the variables that the user has named.
+func matchNamed(a, b *Table, match map[string]string, inB []int, taken []bool) error {
 	find := func(t *Table, name string) int {
 		at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
 		if at < 0 {
@@ -220,13 +242,13 @@ func matchMapped(a, b *Table, mapped map[string]string, inB []int, taken []bool)
 		return at
 	}
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(mapped)) {
-		i, k := find(a, name), find(b, mapped[name])
+	for _, name := range slices.Sorted(maps.Keys(match)) {
+		i, k := find(a, name), find(b, match[name])
 		if i < 0 {
 			errs = append(errs, noVariable(a, name))
 		}
 		if k < 0 {
-			errs = append(errs, noVariable(b, mapped[name]))
+			errs = append(errs, noVariable(b, match[name]))
 		}
 		if i >= 0 && k >= 0 {
 			inB[i], taken[k] = k, true
@@ -245,7 +267,7 @@ func noVariable(t *Table, name string) error {
 }
 
 // matchEnds matches names of which one is the end of the other after a dot, if unambiguous.
-func (c *Comparison) matchEnds(a, b *Table, inB []int, taken []bool, chosen func(int) bool) {
+func matchEnds(a, b *Table, inB []int, taken []bool, chosen func(int) bool) (notes []string) {
 	named, ending := map[string][]int{}, map[string][]int{} // free columns of B by their name, and by each end of it
 	for k, column := range b.Columns {
 		if !taken[k] {
@@ -277,7 +299,7 @@ func (c *Comparison) matchEnds(a, b *Table, inB []int, taken []bool, chosen func
 		switch {
 		case len(list) == 0:
 		case len(list) > 1 || of[list[0]] > 1:
-			c.Notes = append(c.Notes, fmt.Sprintf("%s matches several variables of the other table; choose one with --map",
+			notes = append(notes, fmt.Sprintf("%s matches several variables of the other table; choose one with --match",
 				a.Columns[i].Bare))
 		default:
 			k := list[0]
@@ -292,7 +314,7 @@ func (c *Comparison) matchEnds(a, b *Table, inB []int, taken []bool, chosen func
 			}
 		}
 	}
-	c.Notes = append(c.Notes, order...)
+	return append(notes, order...)
 }
 
 // endsOf iterates over the ends of a name after its dots.

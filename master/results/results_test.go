@@ -99,7 +99,7 @@ func TestCompareHuge(t *testing.T) {
 func TestCompareTells(t *testing.T) {
 	a := table(t, "time,car.v,car.F,car.s,name.x\n0,0,1,2,on\n1,1,1,2,off\n2,2,1,2,off\n")
 	b := table(t, "Time;root.car.v [m/s];Car F;z\n0,5;0,5;1;9\n1;1;1;9\n3;1;1;9\n")
-	c, err := Compare(a, b, CompareOptions{Map: map[string]string{"car.F": "Car F"}})
+	c, err := Compare(a, b, CompareOptions{Match: map[string]string{"car.F": "Car F"}})
 	must(t, err)
 	var names []string
 	for _, d := range c.Variables {
@@ -115,8 +115,8 @@ func TestCompareTells(t *testing.T) {
 		t.Errorf("notes %q, %q", c.Notes, b.Notes)
 	}
 	for want, o := range map[string]CompareOptions{
-		`r.csv has no variable car.w; did you mean "car.v"?`: {Map: map[string]string{"car.w": "z"}},
-		"r.csv has no variable w":                            {Map: map[string]string{"car.v": "w"}},
+		`r.csv has no variable car.w; did you mean "car.v"?`: {Match: map[string]string{"car.w": "z"}},
+		"r.csv has no variable w":                            {Match: map[string]string{"car.v": "w"}},
 	} {
 		if _, err := Compare(a, b, o); err == nil || err.Error() != want {
 			t.Errorf("%v; want %s", err, want)
@@ -133,7 +133,7 @@ func TestCompareTells(t *testing.T) {
 	}
 	// Two variables may be meant.
 	c, err = Compare(table(t, "time,v\n0,1\n1,1\n"), table(t, "time,a.v,b.v\n0,1,2\n1,1,2\n"), CompareOptions{})
-	if err != nil || len(c.Variables) != 0 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "--map") {
+	if err != nil || len(c.Variables) != 0 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "--match") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	// Texts are not compared, and it is said.
@@ -205,7 +205,7 @@ func TestMatchEnds(t *testing.T) {
 				}
 			}
 		}
-		if (&Comparison{}).matchEnds(a, b, inB, taken, func(int) bool { return true }); !slices.Equal(inB, want) {
+		if matchEnds(a, b, inB, taken, func(int) bool { return true }); !slices.Equal(inB, want) {
 			t.Fatalf("%+v\n%+v: %v, want %v", a.Columns, b.Columns, inB, want)
 		}
 	}

@@ -736,9 +736,23 @@ func rounded(is master.Scalar) string {
 	return is.String()
 }
 
+// bound returns a limit; nil = it is infinite.
+func bound(v float64) *float64 {
+	if math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
 // verdict returns the result in a run that ended at a time; whole: the window was over then.
 func (j *judge) verdict(end float64, whole bool) record.Expectation {
-	e := record.Expectation{Line: j.line, Variable: j.v.Name, What: j.what()}
+	e := record.Expectation{Line: j.line, Variable: j.v.Name, What: j.what(), Once: j.mode == eventually}
+	if kind := j.v.Port.Kind; kind == master.Real || kind == master.Integer {
+		e.Min, e.Max = bound(j.low), bound(j.high)
+	}
+	if e.From, e.Until = bound(j.from), bound(j.until); j.mode == atTime {
+		e.From, e.Until = &j.at, &j.at
+	}
 	open := j.mode == always && !j.failed || j.mode == eventually && !j.done
 	if !j.looked || open && !whole {
 		e.Unjudged = true

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
@@ -94,7 +95,7 @@ func (by Runner) Run(ctx context.Context, req Request) (Outcome, error) {
 	if req.Accuracy != nil {
 		return by.accurate(ctx, req)
 	}
-	r := &run{Runner: by, Request: req, events: newEvents(by.Events, req.LogLevel)}
+	r := &run{Runner: by, Request: req, events: newEvents(by.Events, req.LogLevel), began: time.Now()}
 	err := r.run(ctx)
 	return r.out, err
 }
@@ -122,6 +123,8 @@ type run struct {
 	base             *record.Manifest // before the run
 	mark             *beginning
 	samples          *measure.Samples // for a check; nil = none
+	began            time.Time
+	opening          time.Duration // from then to the initialisation
 }
 
 // run makes the run.
@@ -173,6 +176,7 @@ func (r *run) run(ctx context.Context) (err error) {
 		r.Running(r.interrupted, r.sys)
 	}
 	r.mark.conclude = r.conclude
+	r.opening = time.Since(r.began)
 	result, err := job.Run(ctx)
 	watched(&result, err)
 	if r.Running != nil {
@@ -447,6 +451,7 @@ func (r *run) outcome(result master.Result, failed error) error {
 	*m = *r.base
 	m.Warnings, m.Notes = slices.Clip(m.Warnings), slices.Clip(m.Notes)
 	m.Finish(r.sys.System, result, delivery)
+	m.StartSeconds += r.opening.Seconds()
 	err := errors.Join(failed, r.judgeScenario(m, result.Time))
 	if m.Outcome.Regular() {
 		m.Warnings = append(m.Warnings, r.longerThanRun(m)...)

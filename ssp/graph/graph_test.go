@@ -239,6 +239,15 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%s stands %d times, not %d", text, got, n)
 		}
 	}
+	// A narrow picture has the legend in rows, and none of it lies outside.
+	page := look(t, svg)
+	for _, m := range regexp.MustCompile(`<text x="([\d.]+)" y="([\d.]+)">([^<]+)</text>`).FindAllStringSubmatch(svg, -1) {
+		x, _ := strconv.ParseFloat(m[1], 64)
+		y, _ := strconv.ParseFloat(m[2], 64)
+		if right := x + 6*float64(len(m[3])); right > page.w || y > page.h {
+			t.Errorf("%q at %g, %g: the picture is %g × %g", m[3], x, y, page.w, page.h)
+		}
+	}
 	plain := draw(t, &graph.System{Title: "plain", Nodes: []graph.Node{{Name: "a"}}})
 	if p := look(t, plain); p.w > 450 {
 		t.Errorf("the page of one box is %g wide", p.w)

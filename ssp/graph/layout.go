@@ -17,8 +17,9 @@ const (
 	laneGap      = 11.0
 	bandGap      = 46.0
 	margin       = 24.0
+	legendRow    = 20.0
 	titleChar    = 8.0 // width of a character of the title
-	textChar     = 6.1
+	textChar     = 6.7
 	widest       = 2400.0 // a flow wider than this is folded
 )
 

@@ -1,7 +1,7 @@
 package graph
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -11,10 +11,10 @@ import (
 )
 
 const style = `
-text{font-family:Helvetica,Arial,"Liberation Sans",sans-serif;font-size:10px;fill:#333}
+text{font-family:Helvetica,Arial,"Liberation Sans",sans-serif;font-size:11px;fill:#333}
 .heading{font-size:15px;font-weight:bold}
 .title{font-size:12px;font-weight:bold;fill:#1d2b3a}
-.detail{fill:#6b7785}
+.detail{fill:#566270}
 .box{fill:#f6f8fb;stroke:#5b6b82;stroke-width:1.2}
 .wire{fill:none;stroke:#56708f;stroke-width:1.3}
 .many{stroke-width:2.2}
@@ -35,15 +35,19 @@ func SVG(w io.Writer, s *System) error {
 	}
 	p := &page{width: 260, height: margin + 30, left: map[*layout]float64{}}
 	p.place(s, list)
-	d := &drawing{w: bufio.NewWriter(w), s: s}
-	d.head(p.width, p.height)
+	d := &drawing{s: s}
 	for _, l := range p.layouts {
 		d.left = p.left[l]
 		d.part(l)
 	}
-	d.legend(margin, p.height-20)
+	width, height := d.legend(p.width, p.height)
+	body := d.w.Bytes()
+	d.w = bytes.Buffer{}
+	d.head(width, height)
+	d.w.Write(body)
 	d.printf("</svg>\n")
-	return d.w.Flush()
+	_, err = d.w.WriteTo(w)
+	return err
 }
 
 // page places the parts of a system.
@@ -57,7 +61,7 @@ type page struct {
 const sideMargin = 60.0
 
 // place puts the connected parts below each other, and components without connections in rows
-// below them. It sets the size of the page, with the legend.
+// below them. It sets the size of the page.
 func (p *page) place(s *System, list []*bundle) {
 	var singles []*layout
 	for _, nodes := range parts(len(s.Nodes), list) {
@@ -91,7 +95,6 @@ func (p *page) place(s *System, list []*bundle) {
 	}
 	p.layouts = append(p.layouts, singles...)
 	p.width += 2 * (margin + sideMargin)
-	p.height += 20 // the legend
 }
 
 // head writes the beginning of the file.
@@ -111,13 +114,13 @@ func (d *drawing) head(width, height float64) {
 
 // drawing writes one picture.
 type drawing struct {
-	w    *bufio.Writer
+	w    bytes.Buffer
 	s    *System
 	left float64
 	used struct{ many, loop, assumed, bond, proposed bool }
 }
 
-func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(d.w, format, args...) }
+func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(&d.w, format, args...) }
 
 func num(v float64) string {
 	s := fmt.Sprintf("%.1f", v)
@@ -347,8 +350,9 @@ func (p *pen) around(b *bundle, from, to *item) (path string, nameX, nameY float
 	return p.path.String(), nameX, nameY
 }
 
-// legend explains the styles that occur.
-func (d *drawing) legend(x, y float64) {
+// legend explains the styles that occur, in rows at the end of a picture. It returns the size of the picture with them.
+func (d *drawing) legend(width, height float64) (float64, float64) {
+	x, row := float64(margin), 0
 	for _, e := range []struct {
 		used              bool
 		class, mark, text string
@@ -361,12 +365,19 @@ func (d *drawing) legend(x, y float64) {
 		if !e.used {
 			continue
 		}
+		long := 42 + textChar*float64(len(e.text))
+		if x > margin && x+long > width-margin {
+			x, row = margin, row+1
+		}
+		width = max(width, x+long+margin)
+		y := height + legendRow*float64(row)
 		marker := ""
 		if e.mark != "" {
 			marker = fmt.Sprintf(` marker-end="url(#%s)"`, e.mark)
 		}
 		d.printf(`<path class="%s" d="M%s %sh34"%s/><text x="%s" y="%s">%s</text>`+"\n", e.class, num(x), num(y),
 			marker, num(x+42), num(y+3.5), escape(e.text))
-		x += 42 + textChar*float64(len(e.text)) + 26
+		x += long + 26
 	}
+	return width, height + legendRow*float64(row+1)
 }

@@ -667,7 +667,7 @@ func TestLiveToTheEnd(t *testing.T) {
 		t.Error(err)
 	}
 	b.until(lines + ` === ` + plots + ` && ` + plots + ` > 1`)
-	if !eval[bool](b, `document.querySelectorAll(".bar").length === 3 && document.querySelector("pre").textContent.includes('"status": "complete"')`) {
+	if !eval[bool](b, `document.querySelectorAll(".bar").length === 5 && document.querySelector("pre").textContent.includes('"status": "complete"')`) {
 		t.Error("it is not the page of the whole run")
 	}
 	b.quiet()

@@ -72,9 +72,11 @@ func errorPlot(w io.Writer, r *analyze.Report) error {
 	if from == to {
 		from, to = from/2, 2*to
 	}
+	steps := axis.Rounded(math.Log10(from), math.Log10(to), 8, true, false)
+	from, to = math.Pow(10, steps.Low), math.Pow(10, steps.High)
 	var ticks []axis.Tick
 	for k := leastDrawn; k <= mostDrawn; k++ {
-		ticks = append(ticks, axis.Tick{Value: float64(k), Text: strconv.FormatFloat(100*math.Pow10(k), 'f', -1, 64) + " %"})
+		ticks = append(ticks, axis.Tick{Value: float64(k), Text: strconv.FormatFloat(math.Pow10(k+2), 'f', -1, 64) + " %"})
 	}
 	usable := math.Log10(measure.Usable)
 	for _, preset := range presets {

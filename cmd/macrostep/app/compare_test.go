@@ -24,7 +24,7 @@ func TestCompareCommand(t *testing.T) {
 		"--rtol|0.21": exitDone, "--rtol|0.19": exitFailed, "--rtol|0.21|--strict": exitFailed, "--atol|0.41": exitDone,
 		"--rtol|0.21|--rtol|*.v=0.1": exitFailed, "--rtol|0.1|--rtol|*.v=0.21": exitDone, "--select|car.F|--strict": exitDone,
 		"--nrmse|0.15": exitDone, "--nrmse|0.14": exitFailed, "--nrmse|0.23|--norm|rms": exitDone, "--nrmse|0.22|--norm|rms": exitFailed,
-		"--rtol|0.5|--map|car.v=z": exitFailed,
+		"--rtol|0.5|--match|car.v=z": exitFailed,
 	} {
 		if code, stdout, stderr := compare(strings.Split(args, "|")...); code != want || stderr != "" && code != exitUsage {
 			t.Errorf("%s: exit code %d, not %d\n%s%s", args, code, want, stdout, stderr)
@@ -76,8 +76,8 @@ func TestCompareCommand(t *testing.T) {
 		both + "|--rtol|x":           `--rtol: "x" is not a finite number`,
 		both + "|--atol|a=-1":        `--atol: a=-1: -1 is less than 0`,
 		both + "|--norm|l1":          `--norm: "l1" is not one of range, rms`,
-		both + "|--map|x":            `--map: "x" is not A=B`,
-		both + "|--map|q=z":          "a.csv has no variable q",
+		both + "|--match|x":          `--match: "x" is not A=B`,
+		both + "|--match|q=z":        "a.csv has no variable q",
 		both + "|--time-tolerance|0": `--time-tolerance: 0 is not greater than 0`,
 		both + "|--select|x.*":       `--select: no variable matches "x.*"; `,
 		"compare|a.csv":              "A B (two tables) is missing",

@@ -28,7 +28,7 @@ everything compared agrees; 1: something differs. More: macrostep help results
 Examples:
    macrostep compare reference.csv results.csv
    macrostep compare reference.csv other-tool.csv --rtol 1e-2 --rtol 'wheel.*=1e-4'
-   macrostep compare a.csv b.csv --map chassis.v_c='Car.Body v' --select 'chassis.*'`
+   macrostep compare a.csv b.csv --match chassis.v_c='Body v' --select 'chassis.*'`
 
 // defaultRelTol is the relative tolerance of variables without any tolerance.
 const defaultRelTol = 1e-3
@@ -48,7 +48,7 @@ func (p *program) compareCommand() *cli.Command {
 			listFlag("nrmse", "largest NRMSE, `[GLOB=]E`"),
 			&cli.StringFlag{Name: "norm", Usage: "what differences are relative to, `range or rms` of A", Value: string(results.Range)},
 			boolFlag("by-time", "weight rows by the time between them"),
-			listFlag("map", "variable of A and its name in B, `A=B`"),
+			matchFlag("variable of A and its name in B, `A=B`"),
 			selectFlag("compare"), timeColumnFlag(),
 			stringFlag("time-tolerance", "times at most `T` seconds apart are equal (default: a millionth of the mean step)"),
 			boolFlag("strict", "count variables and times that only one table has as different"),
@@ -71,7 +71,7 @@ func (p *program) compare(c *cli.Context) error {
 	for i := range tables {
 		read := results.ReadOptions{TimeColumn: c.String("time-column")}
 		if i == 0 && o.Select != nil { // Compare selects the names in B
-			read.Select = func(name string) bool { return o.Select(name) || o.Map[name] != "" }
+			read.Select = func(name string) bool { return o.Select(name) || o.Match[name] != "" }
 		}
 		tables[i], err = readTable(c.Args().Get(i), read)
 		errs = append(errs, err)
@@ -96,7 +96,7 @@ func (p *program) compare(c *cli.Context) error {
 		if len(found.OnlyA) == 0 && len(found.Notes) > 0 {
 			return fmt.Errorf("nothing of %s and %s can be compared: %s", a.Path, b.Path, strings.Join(found.Notes, "; "))
 		}
-		return fmt.Errorf("%s and %s have no variable in common; A has %s, B has %s; --map A=B pairs them",
+		return fmt.Errorf("%s and %s have no variable in common; A has %s, B has %s; --match A=B pairs them",
 			a.Path, b.Path, diag.Some(found.OnlyA), diag.Some(found.OnlyB))
 	}
 	agree := found.Agree()
@@ -214,19 +214,86 @@ func readComparing(c *cli.Context) (results.CompareOptions, error) {
 	}
 	o := results.CompareOptions{
 		RelTol: tolerances("rtol"), AbsTol: tolerances("atol"), MeanTol: tolerances("nrmse"), Usual: defaultRelTol,
-		Norm: results.Norms[in.oneOf("norm", norms)], ByTime: c.Bool("by-time"), Map: map[string]string{},
+		Norm: results.Norms[in.oneOf("norm", norms)], ByTime: c.Bool("by-time"), Match: in.matches(),
 		Select: reading(in.globs(flagSelect).Of(alone)).Select, TimeTol: in.float("time-tolerance", positiveTime),
 	}
-	list, errs := assignments(c.StringSlice("map"), "A=B, the name of a variable in each of the tables")
+	return o, in.err()
+}
+
+// flagMatch pairs variables of tables.
+const flagMatch = "match"
+
+func matchFlag(usage string) cli.Flag {
+	return listFlag(flagMatch, usage)
+}
+
+// matches returns the pairs of variables: names in the first table to names in others.
+func (in *input) matches() map[string]string {
+	list, errs := assignments(in.StringSlice(flagMatch), "A=B, the name of a variable in each of the tables")
+	out := map[string]string{}
 	for _, m := range list {
-		if o.Map[m.Name] = strings.TrimSpace(m.Value); o.Map[m.Name] == "" {
+		if out[m.Name] = strings.TrimSpace(m.Value); out[m.Name] == "" {
 			errs = append(errs, fmt.Errorf("%s has no name in B", m.Name))
 		}
 	}
 	for _, err := range errs {
-		in.fail("map", err)
+		in.fail(flagMatch, err)
 	}
-	return o, in.err()
+	return out
+}
+
+// together is how the variables of several tables belong together: by the names of the first.
+type together struct {
+	// By table: its own names to others in the first, and the pairs of --match, from the first to its own.
+	names, pairs []map[string]string
+	notes        []string
+}
+
+// matched finds what belongs together in some tables. A pair of match must be in one of the others.
+func matched(tables []*results.Table, match map[string]string) (t together, err error) {
+	t.names, t.pairs = make([]map[string]string, len(tables)), make([]map[string]string, len(tables))
+	has := func(t *results.Table, name string) bool {
+		return slices.ContainsFunc(t.Columns, func(c results.Column) bool { return c.Name == name || c.Bare == name })
+	}
+	for i, b := range tables[min(1, len(tables)):] {
+		pairs := map[string]string{}
+		for name, other := range match {
+			if has(b, other) || !slices.ContainsFunc(tables[1:], func(t *results.Table) bool { return has(t, other) }) {
+				pairs[name] = other
+			}
+		}
+		names, notes, err := results.Counterparts(tables[0], b, pairs)
+		if err != nil {
+			return t, err
+		}
+		t.names[i+1], t.pairs[i+1] = names, pairs
+		for _, note := range notes {
+			t.notes = append(t.notes, fmt.Sprintf("%s (A) and %s (B): %s", tables[0].Path, b.Path, note))
+		}
+	}
+	return t, nil
+}
+
+// of returns the name of a variable of table i.
+func (t *together) of(i int, own string) string { return cmp.Or(t.names[i][own], own) }
+
+// choose leaves the chosen variables, and those that belong to them; keep names more.
+func (t *together) choose(tables []*results.Table, chosen record.Selection, keep func(name, component string) bool) {
+	if chosen.IsDefault() {
+		return
+	}
+	is := map[string]bool{}
+	for i, table := range tables {
+		component := aloneIn(table.Path)
+		own := chosen.Of(component)
+		for _, c := range table.Columns {
+			name := t.of(i, c.Bare)
+			is[name] = is[name] || own.Match(c.Bare) || own.Match(c.Name) || own.Match(name) || keep(c.Bare, component) || keep(name, component)
+		}
+	}
+	for i, table := range tables {
+		table.Columns = slices.DeleteFunc(table.Columns, func(c results.Column) bool { return !is[t.of(i, c.Bare)] })
+	}
 }
 
 // idle returns the tolerances that match no variable compared, as flags.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,5 +159,40 @@ func TestThere(t *testing.T) {
 		if err := simulate.There(name); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Names in several tables match as compare matches them: one may be the end of another, and --match adds pairs.
+func TestMatchedNames(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	write(t, path("data.csv"), "time,h,speed\n0,1,0\n1,0.5,2\n")
+	write(t, path("run.csv"), "time,BouncingBall.h,BouncingBall.v\n0,1,0\n1,0.4,2.5\n")
+	both := []string{path("data.csv"), path("run.csv")}
+	for _, tt := range []struct {
+		args         []string
+		charts       int
+		has, without string
+	}{
+		{nil, 3, ">h<", "BouncingBall.h"},
+		{[]string{"--match", "speed=BouncingBall.v"}, 2, ">speed<", "BouncingBall.v<"},
+		{[]string{"--select", "BouncingBall.h"}, 1, ">h<", "speed"},
+		{[]string{"--select", "h", "--diff"}, 1, ">h<", "speed"},
+		{[]string{"--select", "speed", "--match", "speed=BouncingBall.v", "--against", "h"}, 1, ">speed<", "BouncingBall.v<"},
+	} {
+		code, stdout, stderr := call(t, nil, slices.Concat([]string{"plot"}, both, tt.args, []string{"--output", path("p.svg"), "--force"})...)
+		picture := read(t, path("p.svg"))
+		if code != 0 || !strings.Contains(stdout, plural(tt.charts, "chart")) || !strings.Contains(picture, tt.has) || strings.Contains(picture, tt.without) {
+			t.Errorf("%v: %d, %s%s", tt.args, code, stdout, stderr)
+		}
+		code, stdout, stderr = call(t, nil, slices.Concat([]string{"report"}, both, slices.DeleteFunc(slices.Clone(tt.args), func(a string) bool {
+			return a == "--diff" || a == "--against" || a == "h" && slices.Contains(tt.args, "--against")
+		}), []string{"--output", path("p.html"), "--force"})...)
+		if page := read(t, path("p.html")); code != 0 || strings.Count(page, `class="line l1"`) == 0 || !strings.Contains(page, strings.Trim(tt.has, "><")+`"`) || strings.Contains(page, `data-name="`+strings.Trim(tt.without, "<")+`"`) {
+			t.Errorf("report %v: %d, %s%s", tt.args, code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := call(t, nil, "plot", both[0], both[1], "--match", "speed=v", "-o", path("n.svg")); code == 0 || !strings.Contains(stderr, "run.csv has no variable v") {
+		t.Errorf("%d, %s", code, stderr)
 	}
 }

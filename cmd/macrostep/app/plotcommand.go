@@ -43,7 +43,7 @@ func (p *program) plotCommand() *cli.Command {
 		UsageText: "macrostep plot FILE… [-o FILE.svg|FILE.png] [FLAGS]", Description: plotHelp,
 		Flags: []cli.Flag{
 			outputFlag("write `FILE.svg` or FILE.png (default: the first FILE with .svg); -: an SVG on standard output"), forceFlag(),
-			selectFlag("draw"), boolFlag("diff", "draw differences from the first FILE"),
+			selectFlag("draw"), matchFlag("variable of the first FILE and its name in others, `A=B`"), boolFlag("diff", "draw differences from the first FILE"),
 			stringFlag("against", "draw over the variable `NAME` instead of time"), timeColumnFlag(),
 		},
 		Action: endsAtOnce(p.plot),
@@ -66,7 +66,7 @@ func (p *program) plot(c *cli.Context) error {
 		return &usageError{"plot", errors.New("--diff draws over time, and --against does not; choose one")}
 	}
 	in := newInput(c)
-	order.chosen = in.globs(flagSelect)
+	order.chosen, order.match = in.globs(flagSelect), in.matches()
 	if err := in.err(); err != nil {
 		return err
 	}
@@ -113,6 +113,7 @@ type plotOrder struct {
 	diff       bool
 	against    string // "" = time
 	timeColumn string
+	match      map[string]string
 }
 
 // readFields reads tables and returns what there is to draw of each variable, and how the tables were interpreted.
@@ -120,12 +121,11 @@ func readFields(paths []string, o plotOrder) (fields []field, notes []string, er
 	var tables []*results.Table
 	var errs []error
 	for _, path := range paths {
-		read := results.ReadOptions{}
+		read := results.ReadOptions{TimeColumn: o.timeColumn}
 		component := aloneIn(path)
-		if chosen := o.chosen.Of(component); !chosen.IsDefault() && (!o.diff || path == paths[0]) {
+		if chosen := o.chosen.Of(component); !chosen.IsDefault() && len(paths) == 1 {
 			read.Select = func(name string) bool { return chosen.Match(name) || o.over(name, component) }
 		}
-		read.TimeColumn = o.timeColumn
 		t, err := readTable(path, read)
 		tables, errs = append(tables, t), append(errs, err)
 	}
@@ -137,10 +137,16 @@ func readFields(paths []string, o plotOrder) (fields []field, notes []string, er
 			notes = append(notes, t.Path+": "+strings.Join(t.Notes, "; "))
 		}
 	}
+	var t together
+	if t, err = matched(tables, o.match); err != nil {
+		return nil, nil, err
+	}
+	notes = append(notes, t.notes...)
+	t.choose(tables, o.chosen, o.over)
 	if o.diff {
-		fields, err = differenceFields(tables, o.chosen)
+		fields, err = differenceFields(tables, &t)
 	} else {
-		fields, err = valueFields(tables, o)
+		fields, err = valueFields(tables, o, &t)
 	}
 	if err == nil && len(fields) == 0 {
 		err = fmt.Errorf("there is nothing to draw: none of the chosen variables of %s holds numbers", strings.Join(paths, ", "))
@@ -191,27 +197,27 @@ type fieldLine struct {
 
 // valueFields returns a field for each variable, by name. Values are converted to the unit of the first file that has the
 // variable; one whose units have nothing in common has several fields.
-func valueFields(tables []*results.Table, o plotOrder) (fields []field, err error) {
+func valueFields(tables []*results.Table, o plotOrder, t *together) (fields []field, err error) {
 	over := results.Column{Unit: "s"}
-	for i, t := range tables {
-		chosen := o.chosen.Of(aloneIn(t.Path))
-		if x, err := o.axis(t); err != nil {
+	for i, table := range tables {
+		if x, err := o.axis(table, func(name string) string { return t.of(i, name) }); err != nil {
 			return nil, err
 		} else if i == 0 {
 			over = *x
 		} else if same, ok := x.In(over.Unit); ok || x.Unit == "" || over.Unit == "" {
 			over.Values = same.Values
 		} else {
-			return nil, fmt.Errorf("%s has the unit %s in %s, and %s in %s: one axis cannot show both", o.against, over.Unit, tables[0].Path, x.Unit, t.Path)
+			return nil, fmt.Errorf("%s has the unit %s in %s, and %s in %s: one axis cannot show both", o.against, over.Unit, tables[0].Path, x.Unit, table.Path)
 		}
-		m := manifestAt(t.Path)
-		for k := range t.Columns {
-			c := &t.Columns[k]
-			if c.Text || !chosen.IsDefault() && !chosen.Match(c.Bare) && !chosen.Match(c.Name) || c.Bare == over.Bare {
+		m := manifestAt(table.Path)
+		for k := range table.Columns {
+			own := &table.Columns[k]
+			if own.Text || t.of(i, own.Bare) == over.Bare {
 				continue
 			}
-			f, c := fieldOf(&fields, c, over.Unit)
-			f.add(fieldLine{i, over.Values, c.Values, slices.Contains(m.Held, c.Bare) || held(c.Values)}, source(m, c.Bare))
+			f, c := fieldOf(&fields, t.of(i, own.Bare), own, over.Unit)
+			equals := source(m, own.Bare)
+			f.add(fieldLine{i, over.Values, c.Values, slices.Contains(m.Held, own.Bare) || held(c.Values)}, t.of(i, equals))
 		}
 	}
 	return fields, nil
@@ -223,7 +229,7 @@ func (o *plotOrder) over(name, component string) bool {
 }
 
 // axis returns the times of a table, or the variable in their place.
-func (o *plotOrder) axis(t *results.Table) (*results.Column, error) {
+func (o *plotOrder) axis(t *results.Table, known func(own string) string) (*results.Column, error) {
 	if o.against == "" {
 		return &results.Column{Unit: "s", Values: t.Times}, nil
 	}
@@ -231,7 +237,7 @@ func (o *plotOrder) axis(t *results.Table) (*results.Column, error) {
 	component := aloneIn(t.Path)
 	for k := range t.Columns {
 		c := &t.Columns[k]
-		if !c.Text && (o.over(c.Bare, component) || o.over(c.Name, component)) {
+		if !c.Text && (o.over(c.Bare, component) || o.over(c.Name, component) || o.over(known(c.Bare), component)) {
 			return c, nil
 		}
 		names = append(names, c.Bare)
@@ -240,18 +246,17 @@ func (o *plotOrder) axis(t *results.Table) (*results.Column, error) {
 }
 
 // differenceFields returns a field for each variable with the differences from the first table.
-func differenceFields(tables []*results.Table, chosen record.Selection) (fields []field, err error) {
-	o := results.CompareOptions{Select: reading(chosen.Of(aloneIn(tables[0].Path))).Select}
+func differenceFields(tables []*results.Table, by *together) (fields []field, err error) {
 	a := manifestAt(tables[0].Path)
 	for i, t := range tables[1:] {
 		b := manifestAt(t.Path)
-		c, err := results.Compare(tables[0], t, o)
+		c, err := results.Compare(tables[0], t, results.CompareOptions{Match: by.pairs[i+1]})
 		if err != nil {
 			return nil, err
 		}
 		for k := range c.Variables {
 			times, e := c.Errors(k)
-			f, _ := fieldOf(&fields, c.Column(k), "s")
+			f, _ := fieldOf(&fields, c.Column(k).Bare, c.Column(k), "s")
 			equals := source(a, c.Column(k).Bare)
 			if equals != source(b, c.Variables[k].InB) {
 				equals = ""
@@ -263,10 +268,10 @@ func differenceFields(tables []*results.Table, chosen record.Selection) (fields 
 }
 
 // fieldOf returns the field of a variable, which it makes if necessary, and the column in its unit.
-func fieldOf(fields *[]field, c *results.Column, xUnit string) (*field, *results.Column) {
+func fieldOf(fields *[]field, name string, c *results.Column, xUnit string) (*field, *results.Column) {
 	for i := range *fields {
 		f := &(*fields)[i]
-		if f.name != c.Bare {
+		if f.name != name {
 			continue
 		}
 		if f.unit == c.Unit || f.unit == "" || c.Unit == "" {
@@ -276,7 +281,7 @@ func fieldOf(fields *[]field, c *results.Column, xUnit string) (*field, *results
 			return f, same
 		}
 	}
-	*fields = append(*fields, field{name: c.Bare, unit: c.Unit, xUnit: xUnit})
+	*fields = append(*fields, field{name: name, unit: c.Unit, xUnit: xUnit})
 	return &(*fields)[len(*fields)-1], c
 }
 

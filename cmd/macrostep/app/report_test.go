@@ -24,7 +24,7 @@ func TestReport(t *testing.T) {
 	}
 	contains(t, "the summary", stdout, "page      ", "run.html (", " plots, ")
 	page := read(t, "run.html")
-	contains(t, "the page", page, "&lt;b&gt;beware&lt;/b&gt;", ">complete<", `data-name="`, "There is no picture of the system", "macrostep itself",
+	contains(t, "the page", page, "&lt;b&gt;beware&lt;/b&gt;", ">complete<", `data-name="`, "There is no picture of the system", "macrostep: coupling", "macrostep: recording", "start: loading, initialisation",
 		"&#34;status&#34;: &#34;complete&#34;", "<td>step size</td><td>0.01</td><td>s</td>", `data-name="order"`, `<ul id="warnings"><li>&lt;b&gt;beware`)
 	report := func(args ...string) {
 		t.Helper()
@@ -111,8 +111,8 @@ func TestReportOfSeveral(t *testing.T) {
 		"<td>c.x</td><td>b</td><td>9.623 %</td><td>0.5</td><td>m</td><td>2 s</td>")
 	for name, want := range map[string][]string{
 		// Of the height, 0.06 of the greatest value are above and below.
-		"c.x":   {`data-top="3.71"`, `<path class="line l0" d="M0 946429l0 0 500000-255102 500000-510205"/>`, `<path class="line l1" d="M0 946429l0 0 500000-255102 500000-637756"/>`},
-		"Δ c.x": {`data-top="0.53"`, `<path class="line l1" d="`},
+		"c.x":   {`data-top="4"`, `<path class="line l0" d="M0 1000000l0 0 500000-250000 500000-500000"/>`, `<path class="line l1" d="M0 1000000l0 0 500000-250000 500000-625000"/>`},
+		"Δ c.x": {`data-top="0.5"`, `<path class="line l1" d="`},
 	} {
 		_, plot, _ := strings.Cut(page, `data-name="`+name+`"`)
 		plot, _, _ = strings.Cut(plot, "</figure>")

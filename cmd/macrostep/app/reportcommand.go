@@ -49,7 +49,7 @@ func (p *program) reportCommand() *cli.Command {
 			stringFlag("trace", "table of attempts `FILE.csv` of one RESULT, from run --trace (default: as the manifest says, if it exists)"),
 			stringFlag("system", "the results are of `SYSTEM`, if it is not where the manifest says"),
 			stringFlag("analysis", "show `FILE.json` of macrostep analyze --json, too; for one RESULT"),
-			selectFlag("show"), timeColumnFlag(),
+			selectFlag("show"), matchFlag("variable of the first RESULT and its name in others, `A=B`"), timeColumnFlag(),
 		},
 		Action: endsAtOnce(p.report),
 	}
@@ -64,7 +64,7 @@ func (p *program) report(c *cli.Context) error {
 		return err
 	}
 	in := newInput(c)
-	chosen := in.globs(flagSelect)
+	chosen, match := in.globs(flagSelect), in.matches()
 	for _, path := range paths {
 		if output := c.String(flagOutput); simulate.SamePath(output, path) {
 			in.fail(flagOutput, fmt.Errorf("%s would overwrite the results; name another file", output))
@@ -89,7 +89,7 @@ func (p *program) report(c *cli.Context) error {
 	if err := checkSelected(paths, chosen); err != nil {
 		return err
 	}
-	made, err := p.reported(c, paths, chosen)
+	made, err := p.reported(c, paths, chosen, match)
 	if err != nil {
 		return err
 	}
@@ -108,11 +108,14 @@ func (p *program) report(c *cli.Context) error {
 }
 
 // reported returns the page of one result or several.
-func (p *program) reported(c *cli.Context, paths []string, chosen record.Selection) (*page.Page, error) {
+func (p *program) reported(c *cli.Context, paths []string, chosen record.Selection, match map[string]string) (*page.Page, error) {
 	var tables []*results.Table
 	var list []*reportParts
 	for _, path := range paths {
-		read := reading(chosen.Of(aloneIn(path)))
+		var read results.ReadOptions
+		if len(paths) == 1 {
+			read = reading(chosen.Of(aloneIn(path)))
+		}
 		read.TimeColumn = c.String("time-column")
 		r, t, err := readReport(path, c.String("manifest"), read)
 		if err != nil {
@@ -126,7 +129,12 @@ func (p *program) reported(c *cli.Context, paths []string, chosen record.Selecti
 	r := list[0]
 	r.findSystem(c.String("system"), p.dialects)
 	if len(list) > 1 {
-		return comparedPage(paths, tables, list)
+		t, err := matched(tables, match)
+		if err != nil {
+			return nil, err
+		}
+		t.choose(tables, chosen, func(string, string) bool { return false })
+		return comparedPage(paths, tables, list, &t)
 	}
 	if name := c.String("analysis"); name != "" {
 		var err error
@@ -134,7 +142,7 @@ func (p *program) reported(c *cli.Context, paths []string, chosen record.Selecti
 			return nil, err
 		}
 	}
-	r.addCurves(tables[0], len(tables[0].Columns))
+	r.addCurves(tables[0], len(tables[0].Columns), nil)
 	return pageOf(r, componentsOf(r.manifest)), nil
 }
 
@@ -249,14 +257,14 @@ func readReport(path, manifest string, o results.ReadOptions) (*reportParts, *re
 	return r, t, nil
 }
 
-// addCurves adds the curves of a table, as fine as n curves may be.
-func (r *reportParts) addCurves(t *results.Table, n int) {
+// addCurves adds the curves of a table, as fine as n curves may be; known are other names of some.
+func (r *reportParts) addCurves(t *results.Table, n int, known map[string]string) {
 	for _, column := range t.Columns {
-		c := curve{name: column.Bare, unit: column.Unit, thin: thinned(t.Times, column.Values, n)}
+		c := curve{name: cmp.Or(known[column.Bare], column.Bare), own: column.Bare, unit: column.Unit, thin: thinned(t.Times, column.Values, n)}
 		if m := r.manifest; m == nil {
 			c.held = held(column.Values)
 		} else {
-			c.held, c.equals = slices.Contains(m.Held, c.name), m.Connected[c.name]
+			c.held, c.equals = slices.Contains(m.Held, c.own), cmp.Or(known[m.Connected[c.own]], m.Connected[c.own])
 		}
 		r.curves = append(r.curves, c)
 	}

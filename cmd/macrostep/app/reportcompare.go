@@ -14,17 +14,17 @@ import (
 
 // comparedPage returns the page of several results: their lines in the same plots, and their differences from the
 // first. The parts have no curves yet.
-func comparedPage(paths []string, tables []*results.Table, list []*reportParts) (*page.Page, error) {
+func comparedPage(paths []string, tables []*results.Table, list []*reportParts, by *together) (*page.Page, error) {
 	nameResults(paths, list)
-	differences, err := differenceSection(tables, list)
+	differences, err := differenceSection(tables, list, by)
 	if err != nil {
 		return nil, err
 	}
 	for k, r := range list {
 		for i := range tables[k].Columns {
-			tables[k].Columns[i] = r.asInFirst(&tables[k].Columns[i], tables[0])
+			tables[k].Columns[i] = r.asInFirst(&tables[k].Columns[i], tables[0], by.of(k, tables[k].Columns[i].Bare))
 		}
-		r.addCurves(tables[k], len(list)*len(tables[0].Columns))
+		r.addCurves(tables[k], len(list)*len(tables[0].Columns), by.names[k])
 	}
 	first := list[0]
 	out := &page.Page{Title: first.title, Made: madeNow()}
@@ -71,9 +71,9 @@ func nameResults(paths []string, list []*reportParts) {
 	}
 }
 
-// asInFirst returns a column in the unit that the first table has for it.
-func (r *reportParts) asInFirst(c *results.Column, first *results.Table) results.Column {
-	at := slices.IndexFunc(first.Columns, func(f results.Column) bool { return f.Bare == c.Bare })
+// asInFirst returns a column in the unit of that which is known in the first table.
+func (r *reportParts) asInFirst(c *results.Column, first *results.Table, known string) results.Column {
+	at := slices.IndexFunc(first.Columns, func(f results.Column) bool { return f.Bare == known })
 	if at < 0 || c.Unit == "" || first.Columns[at].Unit == c.Unit || first.Columns[at].Unit == "" {
 		return *c
 	}
@@ -114,14 +114,14 @@ func commandOf(args []string) string {
 }
 
 // differenceSection returns the differences of results from the first.
-func differenceSection(tables []*results.Table, list []*reportParts) (page.Section, error) {
+func differenceSection(tables []*results.Table, list []*reportParts, by *together) (page.Section, error) {
 	s := page.Section{Title: "Differences from " + list[0].name}
 	at := map[string]int{}
 	var plots []page.Plot
 	var rows [][]string
 	differ := map[string]bool{}
 	for k, t := range tables[1:] {
-		c, err := results.Compare(tables[0], t, results.CompareOptions{})
+		c, err := results.Compare(tables[0], t, results.CompareOptions{Match: by.pairs[k+1]})
 		if err != nil {
 			return s, err
 		}

@@ -43,6 +43,7 @@ const bondPrefix = "bond."
 // curve is a variable of a result.
 type curve struct {
 	name, unit string
+	own        string // its name in the manifest
 	held       bool   // it changes only at communication points
 	equals     string // the output that a connected input equals; "" = none
 	thin       *results.Thinner
@@ -86,7 +87,7 @@ func plotsOf(list []*reportParts) (plots []page.Plot, of []*curve, equal int) {
 	for k, r := range list {
 		for i := range r.curves {
 			c := &r.curves[i]
-			manipulated := r.manifest != nil && slices.Contains(r.manifest.Manipulated, c.name)
+			manipulated := r.manifest != nil && slices.Contains(r.manifest.Manipulated, c.own)
 			if c.equals != "" && there[c.equals] && !manipulated {
 				left[c.name] = true
 				continue
@@ -99,7 +100,7 @@ func plotsOf(list []*reportParts) (plots []page.Plot, of []*curve, equal int) {
 			}
 			l := lineOf(c.thin, k)
 			if r.manifest != nil && r.manifest.Error != nil && !c.held {
-				l.Error = r.manifest.Error.Variables[c.name].Absolute
+				l.Error = r.manifest.Error.Variables[c.own].Absolute
 			}
 			plots[n].Lines = append(plots[n].Lines, l)
 		}
@@ -347,7 +348,7 @@ func curveSections(list []*reportParts, components []string) []page.Section {
 	var constants [][]string
 	if len(list) == 1 && first.manifest != nil {
 		for i := range plots {
-			plots[i].Marks = marks(first.manifest.Scenario, plots[i].Name)
+			plots[i].Marks, plots[i].Bounds = marks(first.manifest.Scenario, plots[i].Name), bounds(first.manifest.Scenario, plots[i].Name)
 		}
 	}
 	if !going {
@@ -458,7 +459,7 @@ func given(m *record.Manifest) map[string]string {
 // scenarioSection returns the outcome of a scenario.
 func scenarioSection(sc *record.Scenario) page.Section {
 	s := page.Section{Title: "Scenario", Text: []string{scenarioLine(sc)}}
-	addTable(&s, "Expectations", "|expected|time|value|line", rowsOf(sc.Expectations, func(e record.Expectation) []string {
+	addTable(&s, "Expectations", "verdict|expected|time|value|line", rowsOf(sc.Expectations, func(e record.Expectation) []string {
 		at := "–"
 		if e.Time != nil {
 			at = fmt.Sprintf("%.6g s", *e.Time)
@@ -473,14 +474,15 @@ func scenarioSection(sc *record.Scenario) page.Section {
 		return []string{verdictOf(e), e.What, at, value, strconv.Itoa(e.Line)}
 	}))
 	shown := sc.Events[:min(len(sc.Events), pageEvents)]
-	addTable(&s, "What happened", "time||line", rowsOf(shown, func(e record.ScenarioEvent) []string {
+	addTable(&s, "What happened", "time|event|line", rowsOf(shown, func(e record.ScenarioEvent) []string {
 		return []string{fmt.Sprintf("%.6g s", e.Time), strings.Join(e.Did, "; "), strconv.Itoa(e.Line)}
 	}))
 	if more := len(sc.Events) - len(shown); more > 0 {
 		s.Text = append(s.Text, plural(more, "more event")+" in the manifest.")
 	}
 	if len(sc.Events)+len(sc.Expectations) > 0 {
-		s.Text = append(s.Text, "Broken lines in the plots mark events (grey) and, for variables with expectations, the time of the verdict.")
+		s.Text = append(s.Text, "In the plots, upright broken lines mark events (grey) and the time of the verdict of expectations. Level lines are their bounds: "+
+			"solid if they hold at each point, broken if at one of them.")
 	}
 	return s
 }
@@ -529,6 +531,28 @@ func marks(sc *record.Scenario, variable string) (list []page.Mark) {
 	return list
 }
 
+// bounds returns the expectations of a variable that are bounds of a number.
+func bounds(sc *record.Scenario, variable string) (list []page.Bound) {
+	if sc == nil {
+		return nil
+	}
+	or := func(v *float64, open float64) float64 {
+		if v != nil {
+			return *v
+		}
+		return open
+	}
+	for _, e := range sc.Expectations {
+		if e.Variable != variable || e.Min == nil && e.Max == nil || e.Undecided() {
+			continue
+		}
+		below, above := math.Inf(-1), math.Inf(1)
+		list = append(list, page.Bound{From: or(e.From, below), To: or(e.Until, above), Low: or(e.Min, below), High: or(e.Max, above),
+			Once: e.Once, Kind: map[bool]page.MarkKind{true: page.Met, false: page.Failed}[e.Passed]})
+	}
+	return list
+}
+
 // realtimeSection returns the delays of a run in real time.
 func realtimeSection(t *master.Timing) page.Section {
 	s := page.Section{Title: "Real time", Shares: "Deadlines by how late the run was"}
@@ -552,7 +576,7 @@ func realtimeSection(t *master.Timing) page.Section {
 	row := func(name string, d *master.Distribution) []string {
 		return []string{name, micro(d.Mean), micro(d.P50), micro(d.P99), micro(d.P999), micro(d.Worst)}
 	}
-	addTable(&s, "", "|mean|50 %|99 %|99.9 %|worst", [][]string{row("late", &t.Lateness), row("at work", &t.Work)})
+	addTable(&s, "", "time|mean|50 %|99 %|99.9 %|worst", [][]string{row("late", &t.Lateness), row("at work", &t.Work)})
 	for _, b := range t.Lateness.Histogram {
 		share := float64(b.Count) / float64(max(t.Deadlines, 1))
 		s.Bars = append(s.Bars, page.Bar{Name: "≤ " + micro(b.UpTo), Value: strconv.Itoa(b.Count), Share: share})
@@ -563,7 +587,7 @@ func realtimeSection(t *master.Timing) page.Section {
 // costSection returns the time of each FMU and of macrostep.
 func costSection(m *record.Manifest) page.Section {
 	s := page.Section{Title: "Cost"}
-	total := m.MasterSeconds
+	total := m.MasterSeconds + m.StartSeconds
 	for _, v := range m.Seconds {
 		total += v
 	}
@@ -581,7 +605,15 @@ func costSection(m *record.Manifest) page.Section {
 		}
 		s.Bars = append(s.Bars, page.Bar{Name: name, Value: value, Share: seconds / total})
 	}
-	s.Bars = append(s.Bars, page.Bar{Name: "macrostep itself", Value: duration(m.MasterSeconds), Share: m.MasterSeconds / total})
+	for _, part := range []struct {
+		name    string
+		seconds float64
+	}{{"macrostep: coupling", m.MasterSeconds - m.RecordSeconds}, {"macrostep: recording", m.RecordSeconds}, {"start: loading, initialisation", m.StartSeconds}} {
+		if part.seconds == 0 { // older manifests do not split
+			continue
+		}
+		s.Bars = append(s.Bars, page.Bar{Name: part.name, Value: duration(part.seconds), Share: part.seconds / total})
+	}
 	return s
 }
 

@@ -97,7 +97,7 @@ func (p *program) salvaged(c *cli.Context, d *supervise.Death) error {
 		parts, table, failed := readReport(c.String("output"), d.Outcome.ManifestPath, results.ReadOptions{})
 		if failed == nil {
 			parts.findSystem("", p.dialects)
-			parts.addCurves(table, len(table.Columns))
+			parts.addCurves(table, len(table.Columns), nil)
 			failed = parts.readTrace("")
 		}
 		if failed == nil {

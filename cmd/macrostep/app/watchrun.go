@@ -48,7 +48,7 @@ func (w *watcher) Begin(sys *master.System, measured []master.Port) error {
 			w.left++
 		default:
 			w.values = append(w.values, v.Value)
-			w.curves = append(w.curves, curve{name: v.Name, unit: v.Unit, held: v.Held, equals: v.Equals})
+			w.curves = append(w.curves, curve{name: v.Name, own: v.Name, unit: v.Unit, held: v.Held, equals: v.Equals})
 		}
 	}
 	for i := range w.curves {

@@ -47,11 +47,6 @@ func New(low, high float64, most int, log bool) Axis {
 	return a
 }
 
-// Whole returns a linear axis of whole numbers, such as counts, items or Booleans: no label is between two of them.
-func Whole(low, high float64, most int) Axis {
-	return linear(low, high, most, 1)
-}
-
 // Integral reports whether all finite numbers are whole.
 func Integral(values []float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return v-v == 0 && v != math.Trunc(v) })
@@ -73,16 +68,18 @@ func (a *Axis) At(v float64) float64 {
 	return (v - a.Low) / (a.High - a.Low)
 }
 
+// Fits reports whether the labels have at most so many characters.
+func (a *Axis) Fits(characters int) bool {
+	n := 0
+	for _, t := range a.Ticks {
+		n += len([]rune(t.Text)) + 1
+	}
+	return n <= characters
+}
+
 // Thin removes every second label until they have at most so many characters, or only two are left.
 func (a *Axis) Thin(characters int) {
-	for {
-		n := 0
-		for _, t := range a.Ticks {
-			n += len([]rune(t.Text)) + 1
-		}
-		if n <= characters || len(a.Ticks) < 3 {
-			return
-		}
+	for !a.Fits(characters) && len(a.Ticks) > 2 {
 		var kept []Tick
 		for i := 0; i < len(a.Ticks); i += 2 {
 			kept = append(kept, a.Ticks[i])
@@ -91,17 +88,86 @@ func (a *Axis) Thin(characters int) {
 	}
 }
 
-// Widened returns the ends of an axis that shows values from low to high.
-func Widened(low, high float64) (float64, float64) {
-	const part, constant, rounding = 0.06, 0.1, 1e-9
-	room := max(part*(high/2-low/2)*2, rounding*max(math.Abs(low), math.Abs(high)))
-	switch {
-	case low == high && low != 0:
+// Rounded returns an axis for values from low to high whose ends are labels, with about most labels. Of a logarithmic axis
+// the ends are decimal logarithms; whole makes all labels whole
+// numbers, for counts, items or Booleans. Rounding an axis again does not change it.
+func Rounded(low, high float64, most int, log, whole bool) Axis {
+	low, high = apart(low, high)
+	if log {
+		low, high = decades(low, high, most)
+		return New(low, high, most, true)
+	}
+	smallest, fewest := 0.0, 2.0
+	if whole {
+		smallest, fewest = 1, 1
+	}
+	best, n, waste := step{}, 0.0, math.Inf(1)
+	var ends [2]float64
+	middle := int(math.Floor(math.Log10(high/float64(most) - low/float64(most))))
+	for place := middle - 1; place <= middle+2; place++ {
+		for i := range factors[:3] {
+			s := step{i, place}
+			size := s.size()
+			if size < smallest || size == 0 || math.IsInf(size, 0) {
+				continue
+			}
+			first, last := math.Floor(low/size+1e-9), math.Ceil(high/size-1e-9)
+			steps := last - first
+			if steps < fewest || steps > float64(most)+2 || max(-first, last) > 1e15 {
+				continue
+			}
+			more := steps / (high/size - low/size)
+			nearer := math.Abs(steps-float64(most)) < math.Abs(n-float64(most))
+			if more < waste-1e-6 || more < waste+1e-6 && nearer {
+				best, n, waste, ends = s, steps, more, [2]float64{first, last}
+			}
+		}
+	}
+	if n == 0 {
+		return linear(low, high, most, smallest)
+	}
+	return labelled(max(best.times(ends[0]), -math.MaxFloat64), min(best.times(ends[1]), math.MaxFloat64), best)
+}
+
+// apart returns the ends of an axis for values from low to high, which are wider if these are equal but for rounding.
+func apart(low, high float64) (float64, float64) {
+	const constant, rounding = 0.1, 1e-9
+	room := rounding * max(math.Abs(low), math.Abs(high))
+	if high/2-low/2 > room/2 {
+		return low, high
+	}
+	if low == high {
 		room = constant * math.Abs(low)
-	case room == 0:
+	}
+	if room == 0 {
 		room = 1
 	}
 	return max(low-room, -math.MaxFloat64), min(high+room, math.MaxFloat64)
+}
+
+// decades rounds the ends of a logarithmic axis: to 1, 2 or 5 times powers of ten if there are few, else to those that have
+// labels. Values that would fill little of the axis keep their ends.
+func decades(low, high float64, most int) (float64, float64) {
+	down, up := math.Floor(low+1e-9), math.Floor(high-1e-9)
+	from, to := down, up+1
+	for _, m := range factors[1:3] {
+		if k := math.Log10(m); down+k <= low+1e-9 {
+			from = down + k
+		}
+	}
+	for _, m := range []float64{5, 2, 1} {
+		if k := math.Log10(m); up+k >= high-1e-9 {
+			to = up + k
+		}
+	}
+	if to-from >= 1.5 {
+		every := max(1, math.Ceil((up+1-down)/float64(2*most)))
+		from, to = every*math.Floor(low/every+1e-9), every*math.Ceil(high/every-1e-9)
+	}
+	if high-low < 0.3*(to-from) || math.Pow(10, to) > math.MaxFloat64 || math.Pow(10, from) == 0 {
+		return low, high
+	}
+	return from, to
 }
 
 // powers returns labels at powers of ten times the factors.
@@ -131,30 +197,43 @@ const (
 	least, limit = 1e-2, 1e5
 )
 
+// factors are those of the steps between labels.
+var factors = [...]float64{1, 2, 5, 10}
+
+// step is the distance between labels: a factor times a power of ten.
+type step struct{ factor, place int }
+
+func (s step) size() float64 { return s.times(1) }
+
+// times returns n steps.
+func (s step) times(n float64) float64 { return shifted(n*factors[s.factor], s.place) }
+
 // linear returns an axis with labels at multiples of 1, 2 or 5 times a power of ten, which is not less than smallest.
 func linear(low, high float64, most int, smallest float64) Axis {
-	a := Axis{Low: low, High: high}
 	raw := high/float64(most) - low/float64(most)
-	place := int(math.Floor(math.Log10(raw)))
-	factors := [...]float64{1, 2, 5, 10}
-	i := 0
-	for i < len(factors)-1 && shifted(factors[i], place) < raw*(1-1e-9) {
-		i++
+	s := step{0, int(math.Floor(math.Log10(raw)))}
+	for s.factor < len(factors)-1 && s.size() < raw*(1-1e-9) {
+		s.factor++
 	}
-	step := shifted(factors[i], place)
-	count := func() float64 { return math.Floor(high/step) - math.Ceil(low/step) + 1 }
-	if i > 0 && count() < 3 {
-		i--
-		step = shifted(factors[i], place)
+	count := func() float64 { return math.Floor(high/s.size()) - math.Ceil(low/s.size()) + 1 }
+	if s.factor > 0 && count() < 3 {
+		s.factor--
 	}
-	if step < smallest {
-		i, place, step = 0, 0, 1
+	if s.size() < smallest {
+		s = step{}
 	}
-	first, n := math.Ceil(low/step), count()
-	if !(n >= 2 || n == 1 && smallest > 0) || !(math.Abs(first) < 1e15) {
-		a.Ticks = []Tick{{low, number(low)}, {high, number(high)}}
-		return a
+	if n := count(); !(n >= 2 || n == 1 && smallest > 0) || !(math.Abs(math.Ceil(low/s.size())) < 1e15) {
+		return Axis{Low: low, High: high, Ticks: []Tick{{low, number(low)}, {high, number(high)}}}
 	}
+	return labelled(low, high, s)
+}
+
+// labelled returns an axis with labels at the multiples of a step.
+func labelled(low, high float64, s step) Axis {
+	a := Axis{Low: low, High: high}
+	step, place := s.size(), s.place
+	first := math.Ceil(low/step - 1e-9)
+	n := math.Floor(high/step+1e-9) - first + 1
 	greatest := max(math.Abs(first), math.Abs(first+n-1)) * step
 	offset := 0.0
 	if greatest/step > mostSteps {
@@ -171,11 +250,11 @@ func linear(low, high float64, most int, smallest float64) Axis {
 		}
 		a.Common += sign + "1e" + strconv.Itoa(exponent)
 	}
-	if i == len(factors)-1 {
+	if s.factor == len(factors)-1 {
 		place++
 	}
 	for k := range int(n) {
-		v := (first + float64(k)) * step
+		v := s.times(first + float64(k))
 		text := strconv.FormatFloat(shifted(v-offset, -exponent), 'f', max(0, exponent-place), 64)
 		if strings.Trim(text, "-0.") == "" {
 			text = "0"

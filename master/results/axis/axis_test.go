@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,7 +43,7 @@ func TestLabelsOfAnyRange(t *testing.T) {
 	form := regexp.MustCompile(`^(?:(\S+) \+ …)?(?:[·×]1e(\S+))?$`)
 	for range 20_000 {
 		low := random.NormFloat64() * math.Pow(10, 30*random.Float64()-15)
-		low, high := Widened(low, low+math.Abs(low)*math.Pow(10, 12*random.Float64()-9))
+		low, high := apart(low, low+math.Abs(low)*math.Pow(10, 12*random.Float64()-9))
 		a := New(low, high, 4, false)
 		m := form.FindStringSubmatch(a.Common)
 		if m == nil {
@@ -66,11 +67,47 @@ func TestLabelsOfAnyRange(t *testing.T) {
 	}
 }
 
-// The axis of a constant shows its size.
-func TestWidened(t *testing.T) {
-	for _, tt := range [][4]float64{{3, 3, 2.7, 3.3}, {-2, -2, -2.2, -1.8}, {0, 0, -1, 1}, {0, 1, -0.06, 1.06}, {7, 7, 6.3, 7.7}, {1e9, 1e9 + 1e-6, 1e9 - 1, 1e9 + 1}} {
-		if low, high := Widened(tt[0], tt[1]); math.Abs(low-tt[2])+math.Abs(high-tt[3]) > 1e-5 {
-			t.Errorf("%g to %g: %g to %g", tt[0], tt[1], low, high)
+// The ends of a rounded axis are labels, most of it is used, and rounding it again changes nothing.
+func TestRounded(t *testing.T) {
+	for _, tt := range []struct {
+		low, high  float64
+		log, whole bool
+		want       string
+	}{
+		{0, 1, false, false, "0 0.2 0.4 0.6 0.8 1.0"}, {-0.29, 0.53, false, false, "-0.4 -0.2 0 0.2 0.4 0.6"}, {-5.01, 3, false, false, "-6 -4 -2 0 2 4"},
+		{3, 3, false, false, "2.7 2.8 2.9 3.0 3.1 3.2 3.3"}, {0, 0, false, false, "-1.0 -0.5 0 0.5 1.0"}, {0, 1, false, true, "0 1"}, {0, 3, false, true, "0 1 2 3"},
+		{1, 1, false, true, "0 1 2"}, {0, 17, false, true, "0 5 10 15 20"}, {-3.2, 1.1, true, false, "1e-4 1e-3 1e-2 1e-1 1e0 1e1 1e2"},
+		{-0.9, 0.2, true, false, "0.1 0.2 0.5 1 2"}, {-12.7, -0.9, true, false, "1e-14 1e-12 1e-10 1e-8 1e-6 1e-4 1e-2 1e0"},
+		{1e9, 1e9 + 3, false, false, "0 1 2 3"}, {-math.MaxFloat64, math.MaxFloat64, false, false, "-100 0 100"}, {0, 5e-324, false, false, "-1.0 -0.5 0 0.5 1.0"},
+	} {
+		a := Rounded(tt.low, tt.high, 4, tt.log, tt.whole)
+		var texts []string
+		for _, k := range a.Ticks {
+			texts = append(texts, k.Text)
+		}
+		if got := strings.Join(texts, " "); got != tt.want {
+			t.Errorf("%g to %g: %s, want %s", tt.low, tt.high, got, tt.want)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		low := random.NormFloat64() * math.Pow(10, 30*random.Float64()-15)
+		high := low + math.Abs(low)*math.Pow(10, 6*random.Float64()-5)
+		for _, most := range []int{4, 5, 8} {
+			a := Rounded(low, high, most, false, false)
+			size := high - low
+			if n := len(a.Ticks); n < 3 || a.At(a.Ticks[0].Value) > 1e-9 || a.At(a.Ticks[n-1].Value) < 1-1e-9 || a.Low > low+1e-6*size || a.High < high-1e-6*size || a.High-a.Low > 2*size {
+				t.Fatalf("%g to %g: %+v", low, high, a)
+			}
+			if b := Rounded(a.Low, a.High, most, false, false); !slices.Equal(a.Ticks, b.Ticks) || a.Low != b.Low || a.High != b.High {
+				t.Fatalf("%g to %g: %+v, rounded again %+v", low, high, a, b)
+			}
+		}
+		low = 20 * random.Float64()
+		high = low + math.Pow(10, 3*random.Float64()-2)
+		a := Rounded(low, high, 4, true, false)
+		if b := Rounded(a.Low, a.High, 4, true, false); !slices.Equal(a.Ticks, b.Ticks) || a.Low != b.Low || a.High != b.High || a.Low > low+1e-6 || a.High < high-1e-6 {
+			t.Fatalf("powers %g to %g: %+v, rounded again %+v", low, high, a, b)
 		}
 	}
 }
@@ -80,9 +117,9 @@ func TestWhole(t *testing.T) {
 	for _, tt := range []struct {
 		low, high float64
 		want      string
-	}{{-0.06, 1.06, "0 1"}, {0, 3.15, "0 1 2 3"}, {-0.6, 10.6, "0 5 10"}, {0.9, 1.1, "1"}, {0, 1.05, "0 1"}, {-2e5, 3e5, "-200 0 200"}} {
+	}{{0, 1, "0 1"}, {0, 3.15, "0 1 2 3 4"}, {0, 10.6, "0 2 4 6 8 10 12"}, {0.9, 1.1, "0 1 2"}, {-2e5, 3e5, "-200 -100 0 100 200 300"}} {
 		var texts []string
-		for _, k := range Whole(tt.low, tt.high, 4).Ticks {
+		for _, k := range Rounded(tt.low, tt.high, 4, false, true).Ticks {
 			texts = append(texts, k.Text)
 		}
 		if got := strings.Join(texts, " "); got != tt.want {

@@ -13,14 +13,12 @@ type Chart struct {
 	Name, Note string
 	X, Y       Axis
 	Shapes     []Shape
-	// Scale is what the strengths of cells stand for: the least and the greatest value; nil = there are no cells.
-	Scale []string
 }
 
 // Axis is an axis of a chart.
 type Axis struct {
 	Name string
-	// Low and High are the ends of the axis; if they are equal, the shapes determine them.
+	// Low and High are on the axis; if they are equal, the shapes alone determine its ends.
 	Low, High float64
 	Log       bool
 	Integral  bool     // whole numbers, on an axis that is not logarithmic
@@ -34,8 +32,6 @@ type Shape struct {
 	// Of bars, bar i goes from X[i] to X[i+1], and from Base[i] to Y[i].
 	X, Y []float64
 	Base []float64 // nil = 0
-	// Strength is how strong the colour of cells is, above 0 to 1; 0 = 1.
-	Strength float64
 }
 
 // ShapeKind is how a shape is drawn.
@@ -46,8 +42,6 @@ const (
 	Line   ShapeKind = "line"
 	Points ShapeKind = "points"
 	Bars   ShapeKind = "bars"
-	// Cells are squares around whole numbers X and Y.
-	Cells ShapeKind = "cells"
 )
 
 // ShapeTone is the colour of a shape.
@@ -75,15 +69,7 @@ type chartPath struct {
 	Kind ShapeKind
 	Tone ShapeTone
 	Path string
-	// Strength is that of cells, "" = 1.
-	Strength string
 }
-
-// Strengths are those in the legend of cells, and those to use for them.
-var Strengths = []float64{0.12, 0.24, 0.37, 0.49, 0.62, 0.75, 0.87, 1}
-
-// Strengths returns those of the legend.
-func (d drawnChart) Strengths() []float64 { return Strengths }
 
 // draw draws a chart.
 func (c *Chart) draw() drawnChart {
@@ -95,13 +81,15 @@ func (c *Chart) draw() drawnChart {
 			ys = append(ys, 0)
 		}
 	}
-	xLow, xHigh, xOK := c.X.span(xs)
-	yLow, yHigh, yOK := c.Y.span(ys)
+	xAxis, xTitle, xOK := c.X.axis(xs, mostX, false)
+	yAxis, yTitle, yOK := c.Y.axis(ys, mostY, true)
 	if d.Nothing = !xOK || !yOK; d.Nothing {
 		return d
 	}
-	x := func(v float64) float64 { return (c.X.scaled(v)/2 - xLow/2) / (xHigh/2 - xLow/2) * whole }
-	y := func(v float64) float64 { return (yHigh/2 - c.Y.scaled(v)/2) / (yHigh/2 - yLow/2) * whole }
+	xLow, xHigh, yLow, yHigh := xAxis.Low, xAxis.High, yAxis.Low, yAxis.High
+	d.XTitle, d.YTitle = xTitle, yTitle
+	x := func(v float64) float64 { return (c.X.scaled(v)/2-xLow/2)/(xHigh/2-xLow/2)*whole + 0 } // no -0
+	y := func(v float64) float64 { return (yHigh/2-c.Y.scaled(v)/2)/(yHigh/2-yLow/2)*whole + 0 }
 	for _, s := range c.Shapes {
 		var b strings.Builder
 		pen := "M"
@@ -120,9 +108,6 @@ func (c *Chart) draw() drawnChart {
 				if v != base {
 					fmt.Fprintf(&b, "M%.0f %.0fH%.0fV%.0fH%.0fz", left, y(base), x(s.X[i+1]), top, left)
 				}
-			case Cells:
-				right, bottom := x(s.X[i]+0.5), y(v-0.5)
-				fmt.Fprintf(&b, "M%.0f %.0fH%.0fV%.0fH%.0fz", x(s.X[i]-0.5), y(v+0.5), right, bottom, x(s.X[i]-0.5))
 			case Points:
 				fmt.Fprintf(&b, "M%.0f %.0fh0", left, top)
 			default:
@@ -130,31 +115,26 @@ func (c *Chart) draw() drawnChart {
 				pen = "L"
 			}
 		}
-		strength := ""
-		if s.Strength > 0 {
-			strength = full(s.Strength)
-		}
-		d.Paths = append(d.Paths, chartPath{s.Kind, s.Tone, b.String(), strength})
+		d.Paths = append(d.Paths, chartPath{s.Kind, s.Tone, b.String()})
 	}
-	d.XTicks, d.XTitle = c.X.ticks(xLow, xHigh, mostX)
+	d.XTicks, d.YTicks = ticks(&xAxis), ticks(&yAxis)
 	width := 0
 	for _, t := range d.XTicks {
 		width += len([]rune(t.Text)) + 1
 	}
 	d.Turned = c.X.Labels != nil && width > labelRoom
-	d.YTicks, d.YTitle = c.Y.ticks(yLow, yHigh, mostY)
 	d.Grid = grid(d.XTicks, d.YTicks)
 	return d
 }
 
-// span returns the ends of an axis; ok is false if there is nothing to show on it.
-func (a *Axis) span(values []float64) (low, high float64, ok bool) {
-	low, high = math.Inf(1), math.Inf(-1)
-	if a.Low < a.High {
-		return a.scaled(a.Low), a.scaled(a.High), true
-	}
+// axis returns the axis for values, and its title; ok is false if there is nothing to show on it.
+func (a *Axis) axis(values []float64, most int, upright bool) (out axis.Axis, title string, ok bool) {
 	if a.Labels != nil {
-		return -0.5, float64(len(a.Labels)) - 0.5, len(values) > 0
+		return a.categories(), a.Name, len(values) > 0
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	if a.Low < a.High {
+		low, high = a.scaled(a.Low), a.scaled(a.High)
 	}
 	for _, v := range values {
 		if v = a.scaled(v); v-v == 0 {
@@ -162,13 +142,16 @@ func (a *Axis) span(values []float64) (low, high float64, ok bool) {
 		}
 	}
 	if low > high {
-		return 0, 1, false
+		return out, "", false
 	}
-	if room := 0.1 * math.Abs(low); low == high && room < math.MaxFloat64-math.Abs(low) {
-		return low - max(room, 0.1), high + max(room, 0.1), true
+	out = axis.Rounded(low, high, most, a.Log, a.Integral && !a.Log)
+	for fewer := most - 1; !upright && fewer > 1 && !out.Fits(labelRoom); fewer-- {
+		out = axis.Rounded(low, high, fewer, a.Log, a.Integral && !a.Log)
 	}
-	low, high = axis.Widened(low, high)
-	return low, high, true
+	if !upright {
+		out.Thin(labelRoom)
+	}
+	return out, strings.TrimSpace(a.Name + " " + out.Common), true
 }
 
 // scaled returns the position of a value on the axis, NaN if it has none.
@@ -183,23 +166,16 @@ const (
 	longestLabel = 14
 )
 
-// ticks returns the labels and the title of an axis.
-func (a *Axis) ticks(low, high float64, most int) (out []tick, title string) {
-	if a.Labels == nil {
-		n := axis.New(low, high, most, a.Log)
-		if a.Integral && !a.Log {
-			n = axis.Whole(low, high, most)
-		}
-		n.Thin(labelRoom)
-		return ticks(&n), strings.TrimSpace(a.Name + " " + n.Common)
-	}
+// categories returns the axis of texts.
+func (a *Axis) categories() axis.Axis {
+	out := axis.Axis{Low: -0.5, High: float64(len(a.Labels)) - 0.5}
 	every := (len(a.Labels) + mostLabels - 1) / mostLabels
 	for i := 0; i < len(a.Labels); i += every {
 		text := []rune(a.Labels[i])
 		if len(text) > longestLabel {
 			text = append(text[:longestLabel-1], '…')
 		}
-		out = append(out, tick{(float64(i) - low) / (high - low), string(text)})
+		out.Ticks = append(out.Ticks, axis.Tick{Value: float64(i), Text: string(text)})
 	}
-	return out, a.Name
+	return out
 }

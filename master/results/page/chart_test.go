@@ -22,7 +22,6 @@ func TestChart(t *testing.T) {
 		"powers": {Chart{X: Axis{Low: 1, High: 100, Log: true}, Y: Axis{Low: 1e-2, High: 1, Log: true}, Shapes: []Shape{{Kind: Line,
 			X: []float64{0, 1, 10, 100}, Y: []float64{1, 1, 0.1, 0}}}}, "M0 0L500000 500000"},
 		"labels":  {Chart{X: Axis{Labels: []string{"a", "b"}}, Y: line, Shapes: []Shape{{Kind: Points, X: []float64{0, 1}, Y: []float64{0, 10}}}}, "M250000 1000000h0M750000 0h0"},
-		"cells":   {Chart{X: Axis{Labels: []string{"a", "b"}}, Y: Axis{Labels: []string{"c"}}, Shapes: []Shape{{Kind: Cells, X: []float64{1}, Y: []float64{0}}}}, "M500000 0H1000000V1000000H500000z"},
 		"one":     {Chart{Shapes: []Shape{{Kind: Points, X: []float64{3}, Y: []float64{-2}}}}, "M500000 500000h0"},
 		"nothing": {Chart{Shapes: []Shape{{Kind: Points, X: []float64{3}, Y: []float64{nan}}}}, ""},
 	} {

@@ -25,7 +25,7 @@ type Page struct {
 	Facts  []Fact // in a few words each
 	// Lines names the results that the plots compare; empty = the plots have one line each.
 	Lines    []string
-	Warnings []string // shown after the sections, collapsed
+	Warnings []string // shown at the top
 	Sections []Section
 	// Document is the manifest as JSON, which is shown at the end.
 	Document string
@@ -94,6 +94,28 @@ type Group struct {
 	Plots  []Plot
 	Charts []Chart
 	Small  bool // the charts are
+	Maps   []Map
+}
+
+// Map is a table of values over two axes, whose colours are between those of the least and of the greatest value.
+type Map struct {
+	Name      string
+	X, Y      string   // names of the axes
+	Columns   []string // labels, from left to right
+	Rows      []MapRow // from the bottom to the top
+	Low, High string   // the least and the greatest value
+}
+
+// MapRow is a row of a map.
+type MapRow struct {
+	Label string
+	Cells []MapCell // one for each column
+}
+
+// MapCell is a value of a map.
+type MapCell struct {
+	Text string
+	Part float64 // 0 for the least value to 1 for the greatest; NaN = there is no value
 }
 
 // Plot is one variable over time.
@@ -103,6 +125,7 @@ type Plot struct {
 	Held       bool // steps instead of lines between points
 	Log        bool // logarithmic axis of values
 	Marks      []Mark
+	Bounds     []Bound
 }
 
 // Curve is a line of a plot.
@@ -121,7 +144,15 @@ type Mark struct {
 	Kind MarkKind
 }
 
-// MarkKind is the meaning of a mark.
+// Bound is what values are expected to be during a time: from Low to High, which may be infinite, at each point or, if Once,
+// at one of them.
+type Bound struct {
+	From, To, Low, High float64 // s; From = To is a point
+	Once                bool
+	Kind                MarkKind // Met or Failed
+}
+
+// MarkKind is the meaning of a mark, or of a bound.
 type MarkKind string
 
 // The kinds of marks.
@@ -174,6 +205,9 @@ func Write(w io.Writer, p *Page) error {
 		vs := viewSection{Section: s}
 		for _, g := range s.Groups {
 			vg := viewGroup{Title: g.Title, Small: g.Small}
+			for _, m := range g.Maps {
+				vg.Maps = append(vg.Maps, m.draw())
+			}
 			for i := range g.Plots {
 				vg.Plots = append(vg.Plots, view.draw(&g.Plots[i]))
 			}
@@ -211,6 +245,7 @@ type viewGroup struct {
 	Plots  []drawn
 	Charts []drawnChart
 	Small  bool
+	Maps   []drawnMap
 }
 
 // drawn is the data of a plot in the template. Coordinates in paths are from 0 to whole.
@@ -224,7 +259,9 @@ type drawn struct {
 	YTicks        []tick
 	Grid          string
 	Marked        []markLines
-	Points, Given int // of all lines
+	Bounds        []drawnBound
+	Beyond        []string // bounds that are too far from the values to be drawn
+	Points, Given int      // of all lines
 	Bad           int
 	Integral      bool // all values are whole, and hold
 	Thinned       bool
@@ -239,6 +276,21 @@ type linePath struct {
 	Dots string // at the points of a line that has few; "" = none
 }
 
+// Notes returns what is below a plot.
+func (d drawn) Notes() string {
+	var list []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	add(d.Thinned, "%d of %d points", d.Points, d.Given)
+	add(d.Bad > 0, "%d not finite", d.Bad)
+	add(d.Error > 0, "band: rms coupling error, ±%.2g %s", d.Error, d.Unit)
+	add(d.Beyond != nil, "bounds outside the plot: %s %s", strings.Join(d.Beyond, ", "), d.Unit)
+	return strings.TrimSpace(strings.Join(list, "; "))
+}
+
 // mostDots is the greatest number of points of a line that are marked. The script has it, too.
 const mostDots = 20
 
@@ -246,6 +298,13 @@ const mostDots = 20
 type markLines struct {
 	Kind MarkKind
 	Path string
+}
+
+// drawnBound is the picture of a bound: its lines, and the area where values may not be, if it is not a point.
+type drawnBound struct {
+	Kind       MarkKind
+	Once       bool
+	Path, Area string
 }
 
 type tick struct {
@@ -323,17 +382,16 @@ func (w *view) draw(q *Plot) drawn {
 		d.Nothing = true
 		low, top = 0, 1
 	}
-	low, top = axis.Widened(low, top)
+	low, top, d.Beyond = w.withBounds(q, low, top)
+	y := axis.Rounded(low, top, mostY, q.Log, d.Integral)
+	low, top = y.Low, y.High
 	d.Low, d.Top = full(low), full(top)
+	d.Bounds = w.bounds(q, low, top)
 	for i := range q.Lines {
 		d.Paths = append(d.Paths, linePath{q.Lines[i].Of, w.line(q, &q.Lines[i], low, top), w.band(&q.Lines[i], low, top), w.dots(q, &q.Lines[i], low, top)})
 		if e := q.Lines[i].Error; e > 0 {
 			d.Error = max(d.Error, e)
 		}
-	}
-	y := axis.New(low, top, mostY, q.Log)
-	if d.Integral {
-		y = axis.Whole(low, top, mostY)
 	}
 	d.XTicks, d.YTicks = ticks(&w.time), ticks(&y)
 	d.XName, d.YTitle = "time "+w.time.Title("s"), y.Title(q.Unit)
@@ -350,6 +408,62 @@ func (w *view) draw(q *Plot) drawn {
 		}
 	}
 	return d
+}
+
+// farthest is how many times their range the limits of a bound may be from the values to be drawn.
+const farthest = 3.0
+
+// withBounds returns the range of values and of the limits near them, and names the other limits.
+func (w *view) withBounds(q *Plot, low, top float64) (from, to float64, beyond []string) {
+	room := farthest * (top - low)
+	if room == 0 {
+		room = max(math.Abs(low), 1)
+	}
+	from, to = low, top
+	for _, b := range q.Bounds {
+		for _, v := range []float64{b.Low, b.High} {
+			switch at := q.scaled(v); {
+			case at-at != 0:
+			case at < low-room || at > top+room:
+				beyond = append(beyond, strconv.FormatFloat(v, 'g', 6, 64))
+			default:
+				from, to = min(from, at), max(to, at)
+			}
+		}
+	}
+	return from, to, beyond
+}
+
+// bounds draws the bounds of a plot whose values are drawn from low to top. Each is at least pointWide wide.
+func (w *view) bounds(q *Plot, low, top float64) (out []drawnBound) {
+	const pointWide = whole / 50
+	for _, b := range q.Bounds {
+		d := drawnBound{Kind: b.Kind, Once: b.Once}
+		left, _ := w.place(max(b.From, w.from), 0, low, top)
+		right, _ := w.place(min(b.To, w.to), 0, low, top)
+		if b.To < w.from || b.From > w.to {
+			continue
+		}
+		point := right-left < pointWide
+		if point {
+			left, right = (left+right-pointWide)/2, (left+right+pointWide)/2
+		}
+		for i, v := range []float64{b.Low, b.High} {
+			at := q.scaled(v)
+			if at-at != 0 || at < low || at > top {
+				continue
+			}
+			_, y := w.place(0, at, low, top)
+			d.Path += fmt.Sprintf("M%d %dH%d", left, y, right)
+			if !point && !b.Once {
+				d.Area += fmt.Sprintf("M%d %dH%dV%dH%dz", left, y, right, 2*whole-3*whole*i, left)
+			}
+		}
+		if d.Path != "" {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // line returns the path of the line of a plot whose values are drawn from low to top.
@@ -458,10 +572,10 @@ func pair(x, y int) string {
 func grid(x, y []tick) string {
 	var b strings.Builder
 	for _, t := range x {
-		fmt.Fprintf(&b, "M%d 0v%d", int(t.At*whole), whole)
+		fmt.Fprintf(&b, "M%d 0v%d", int(math.Round(t.At*whole)), whole)
 	}
 	for _, t := range y {
-		fmt.Fprintf(&b, "M0 %dh%d", int((1-t.At)*whole), whole)
+		fmt.Fprintf(&b, "M0 %dh%d", int(math.Round((1-t.At)*whole)), whole)
 	}
 	return b.String()
 }

@@ -4,6 +4,7 @@
 (() => {
   const whole = 1e6; // side of the square that the lines are drawn in
   const mostDots = 20; // points of a line that are marked
+  const touch = matchMedia("(pointer: coarse)").matches;
   const $ = (id) => document.getElementById(id);
   let from = +document.body.dataset.from, to = +document.body.dataset.to; // s
   let left = 0, right = 1; // what is shown, as parts of the time
@@ -64,10 +65,12 @@
     }
   }
 
-  // widened gives the ends of an axis that shows values. Halves: the difference of large numbers overflows.
-  function widened(low, top) {
-    const room = (low === top ? 0.1 * Math.abs(low) : Math.max(0.06 * (top / 2 - low / 2) * 2, 1e-9 * Math.max(Math.abs(low), Math.abs(top)))) || 1;
-    return [Math.max(low - room, -Number.MAX_VALUE), Math.min(top + room, Number.MAX_VALUE)];
+  // apart gives the ends of an axis that shows values. Halves: the difference of large numbers overflows.
+  function apart(low, top) {
+    const most = Number.MAX_VALUE, rounding = 1e-9 * Math.max(Math.abs(low), Math.abs(top));
+    if (top / 2 - low / 2 > rounding / 2) return [low, top];
+    const room = (low === top ? 0.1 * Math.abs(low) : rounding) || 1;
+    return [Math.max(low - room, -most), Math.min(top + room, most)];
   }
   const part01 = (v, low, top) => (top / 2 > low / 2 ? (v / 2 - low / 2) / (top / 2 - low / 2) : (v - low) / (top - low));
 
@@ -86,10 +89,10 @@
   // scale makes points and lines anew of the numbers of a run that goes on.
   function scale(p) {
     const l = p.lines[0], s = (v) => (p.log ? Math.log10(v) : v);
-    [p.low, p.top] = widened(...range(l.V.map(s)));
+    p.integral = p.held && l.V.every((v) => Number.isNaN(v) || Number.isInteger(v));
+    ({ low: p.low, top: p.top } = round(...range(l.V.map(s)), 4, p.log, p.integral));
     l.xs = l.T.map((t) => Math.round(((t - from) / (to - from)) * whole));
     l.ys = l.V.map((v) => Math.round((1 - part01(s(v), p.low, p.top)) * whole)).map((y) => (Number.isFinite(y) ? y : NaN));
-    p.integral = p.held && l.V.every((v) => Number.isNaN(v) || Number.isInteger(v));
     const d = pathOf(l.xs, l.ys, p.held);
     l.path.setAttribute("d", d);
     p.svg.querySelector(".dots")?.remove(); // of the points when the page was made
@@ -172,16 +175,21 @@
   const shifted = (v, power) => (power < 0 ? v / +("1e" + -power) : v * +("1e" + power));
   const number = (v) => (v === 0 || (Math.abs(v) >= 1e-4 && Math.abs(v) < 1e6) ? String(v) : v.toExponential().replace("e+", "e"));
 
+  const factors = [1, 2, 5, 10];
   function linear(low, top, most, smallest) {
-    const raw = top / most - low / most, factors = [1, 2, 5, 10];
+    const raw = top / most - low / most;
     let place = Math.floor(Math.log10(raw)), i = 0;
-    while (i < 3 && shifted(factors[i], place) < raw * (1 - 1e-9)) i++;
-    let step = shifted(factors[i], place);
-    const count = () => Math.floor(top / step) - Math.ceil(low / step) + 1;
-    if (i > 0 && count() < 3) step = shifted(factors[--i], place);
-    if (step < smallest) [i, place, step] = [0, 0, 1];
-    const first = Math.ceil(low / step), n = count();
-    if (!(n >= 2 || (n === 1 && smallest > 0)) || !(Math.abs(first) < 1e15)) return { list: [[low, number(low)], [top, number(top)]], common: "" };
+    const size = () => shifted(factors[i], place), count = () => Math.floor(top / size()) - Math.ceil(low / size()) + 1;
+    while (i < 3 && size() < raw * (1 - 1e-9)) i++;
+    if (i > 0 && count() < 3) i--;
+    if (size() < smallest) [i, place] = [0, 0];
+    const n = count();
+    if (!(n >= 2 || (n === 1 && smallest > 0)) || !(Math.abs(Math.ceil(low / size())) < 1e15)) return { list: [[low, number(low)], [top, number(top)]], common: "" };
+    return labelled(low, top, factors[i], place);
+  }
+
+  function labelled(low, top, factor, place) {
+    const step = shifted(factor, place), first = Math.ceil(low / step - 1e-9), n = Math.floor(top / step + 1e-9) - first + 1;
     let greatest = Math.max(Math.abs(first), Math.abs(first + n - 1)) * step, offset = 0, common = "", exponent = 0;
     if (greatest / step > 1e4) {
       offset = commonOf(low, top);
@@ -192,13 +200,51 @@
       exponent = 3 * Math.floor(Math.log10(greatest * (1 + 1e-6)) / 3);
       common += (offset ? "·" : "×") + "1e" + exponent;
     }
-    if (i === 3) place++;
-    const list = [];
+    const decimals = Math.max(0, exponent - place - (factor === 10 ? 1 : 0)), list = [];
     for (let k = 0; k < n; k++) {
-      const v = (first + k) * step, text = shifted(v - offset, -exponent).toFixed(Math.max(0, exponent - place));
+      const v = shifted((first + k) * factor, place), text = shifted(v - offset, -exponent).toFixed(decimals);
       list.push([v, /[1-9]/.test(text) ? text : "0"]);
     }
     return { list, common };
+  }
+
+  // round gives an axis for values whose ends are labels: {low, top, list, common}.
+  function round(low, top, most, log, integral) {
+    [low, top] = apart(low, top);
+    if (log) {
+      [low, top] = decades(low, top, most);
+      return { low, top, ...labels(low, top, most, true) };
+    }
+    const fewest = integral ? 1 : 2, middle = Math.floor(Math.log10(top / most - low / most));
+    let best = null;
+    for (let place = middle - 1; place <= middle + 2; place++) {
+      for (const factor of [1, 2, 5]) {
+        const size = shifted(factor, place);
+        if (size < (integral ? 1 : 0) || !size || !Number.isFinite(size)) continue;
+        const first = Math.floor(low / size + 1e-9), last = Math.ceil(top / size - 1e-9), n = last - first;
+        if (n < fewest || n > most + 2 || Math.max(-first, last) > 1e15) continue;
+        const waste = n / (top / size - low / size);
+        if (best && !(waste < best.waste - 1e-6 || (waste < best.waste + 1e-6 && Math.abs(n - most) < Math.abs(best.n - most)))) continue;
+        best = { n, waste, factor, place, first, last };
+      }
+    }
+    if (!best) return { low, top, ...linear(low, top, most, integral ? 1 : 0) };
+    low = Math.max(shifted(best.first * best.factor, best.place), -Number.MAX_VALUE);
+    top = Math.min(shifted(best.last * best.factor, best.place), Number.MAX_VALUE);
+    return { low, top, ...labelled(low, top, best.factor, best.place) };
+  }
+
+  function decades(low, top, most) {
+    const down = Math.floor(low + 1e-9), up = Math.floor(top - 1e-9);
+    let from = down, to = up + 1;
+    for (const m of [2, 5]) if (down + Math.log10(m) <= low + 1e-9) from = down + Math.log10(m);
+    for (const m of [5, 2, 1]) if (up + Math.log10(m) >= top - 1e-9) to = up + Math.log10(m);
+    if (to - from >= 1.5) {
+      const every = Math.max(1, Math.ceil((up + 1 - down) / (2 * most)));
+      from = every * Math.floor(low / every + 1e-9);
+      to = every * Math.ceil(top / every - 1e-9);
+    }
+    return top - low < 0.3 * (to - from) || 10 ** to === Infinity || 10 ** from === 0 ? [low, top] : [from, to];
   }
 
   function commonOf(low, top) {
@@ -249,13 +295,9 @@
     const a = left * whole, b = right * whole;
     let { low, top } = left > 0 || right < 1 ? reach(p, a, b) : { low: 0, top: whole };
     if (!(low <= top)) [low, top] = [0, whole];
-    if (left > 0 || right < 1) {
-      const room = Math.max(0.06 * (top - low), 1);
-      low -= room;
-      top += room;
-    }
+    const x = timeAxis(), y = round(...(left > 0 || right < 1 ? [scaled(p, top), scaled(p, low)] : [p.low, p.top]), 4, p.log, p.integral);
+    [low, top] = [y.top, y.low].map((v) => (1 - part01(v, p.low, p.top)) * whole);
     p.view = { a, b, low, top };
-    const x = timeAxis(), y = axis(scaled(p, top), scaled(p, low), 4, p.log, p.integral);
     axes(p, x, [y]);
     p.el.querySelector(".unit").textContent = titled(y, p.unit);
     p.el.querySelector(".axis").textContent = "time " + titled(x, "s");
@@ -323,7 +365,7 @@
     const w = $("window");
     if (!w) return;
     if (left === 0 && right === 1) {
-      w.textContent = "drag over a plot to zoom in";
+      w.textContent = touch ? "swipe across a plot to zoom in, tap it to read values" : "drag over a plot to zoom in";
       return;
     }
     let text = `${short(time(left * whole), 5)} to ${short(time(right * whole), 5)} s`;
@@ -380,6 +422,10 @@
     p.frame.addEventListener("pointerdown", (e) => {
       if (e.button !== 0 || p.phase) return;
       begun = at(e);
+      if (e.pointerType !== "mouse") { // without moving
+        cursor = begun * whole;
+        readAll();
+      }
       if (e.pointerId !== undefined) p.frame.setPointerCapture(e.pointerId);
     });
     const end = (e) => {
@@ -539,10 +585,10 @@
       l.range = range(l.Y.filter((_, i) => within(l.T[i])));
     }
     const shown = o.lines.filter((l) => !l.hidden);
-    const x = base ? axis(...widened(...range(shown.flatMap((l) => l.X))), 5, false) : timeAxis();
-    const ys = apart ? [] : units.map((u) => axis(...widened(...range(shown.filter((l) => l.c.p.unit === u).flatMap((l) => l.range))), 8, false, shown.every((l) => l.c.p.unit !== u || l.c.p.integral)));
+    const x = base ? round(...range(shown.flatMap((l) => l.X)), 5, false) : timeAxis();
+    const ys = apart ? [] : units.map((u) => round(...range(shown.filter((l) => l.c.p.unit === u).flatMap((l) => l.range)), 8, false, shown.every((l) => l.c.p.unit !== u || l.c.p.integral)));
     for (const l of o.lines) {
-      l.y = apart ? Object.fromEntries(widened(...l.range).map((v, i) => [["low", "top"][i], v])) : ys[units.indexOf(l.c.p.unit)];
+      l.y = apart ? round(...l.range, 8, false) : ys[units.indexOf(l.c.p.unit)];
       l.told.textContent = l.hidden ? " (axis)" : apart ? ` ${short(l.range[0], 4)} … ${short(l.range[1], 4)}${l.c.p.unit && " " + l.c.p.unit}` : "";
       l.place = (i) => [Math.round(part01(l.X[i], x.low, x.top) * whole), Math.round((1 - part01(l.Y[i], l.y.low, l.y.top)) * whole)];
       const at = l.hidden ? [] : l.T.map((_, i) => l.place(i));
@@ -595,7 +641,7 @@
     for (const [text, f] of [["+", () => set(size * 1.4)], ["−", () => set(size / 1.4)], ["All", () => set(fit())]]) {
       make("button", bar, { type: "button", textContent: text }).addEventListener("click", f);
     }
-    set(fit());
+    set(1); // its texts can be read
     const fingers = new Map();
     const spread = () => {
       const [p, q] = [...fingers.values()];

@@ -90,13 +90,13 @@ func TestLine(t *testing.T) {
 	}
 	// A line of few points has dots there.
 	few := Plot{Lines: []Curve{{T: []float64{0, 1, 2}, V: []float64{0, nan, 1}}}}
-	if text := written(t, &Page{Sections: []Section{{Groups: []Group{{Plots: []Plot{few}}}}}}); !strings.Contains(text, `<path class="dots l0" d="M0 946429h0M1000000 53571h0"/>`) {
+	if text := written(t, &Page{Sections: []Section{{Groups: []Group{{Plots: []Plot{few}}}}}}); !strings.Contains(text, `<path class="dots l0" d="M0 1000000h0M1000000 0h0"/>`) {
 		t.Error("the points of a line of few have no dots")
 	}
-	// A line with an error has a band of it about each of its parts: a tenth of 0.1 is 1/1.12 of a tenth of the picture.
+	// A line with an error has a band of it about each of its parts: a tenth of 0.1 is a tenth of the picture.
 	wide := Plot{Unit: "m", Lines: []Curve{{T: []float64{0, 1, 2, 3, 4}, V: []float64{0, 0, nan, 0.1, 0.1}, Error: 0.01}}}
 	text := written(t, &Page{Sections: []Section{{Groups: []Group{{Plots: []Plot{wide}}}}}})
-	const band = `<path class="band l0" d="M0 857143L250000 857143L250000 1035714L0 1035714ZM750000 -35714L1000000 -35714L1000000 142857L750000 142857Z"/>`
+	const band = `<path class="band l0" d="M0 900000L250000 900000L250000 1100000L0 1100000ZM750000 -100000L1000000 -100000L1000000 100000L750000 100000Z"/>`
 	if !strings.Contains(text, band) || !strings.Contains(text, "band: rms coupling error, ±0.01 m") {
 		t.Errorf("there is no band %s in\n%s", band, text[strings.Index(text, "<figure"):])
 	}

@@ -45,10 +45,8 @@ func newDrawing(c *Chart) *drawing {
 		ys.add(c.Y.scaled(a.Y1))
 	}
 	d.nothing = !xs.any
-	d.x, d.y = c.X.axis(xs, mostX), c.Y.axis(ys, mostY)
-	if c.Y.Ticks == nil && !c.Y.Log && len(c.Lines) > 0 && !slices.ContainsFunc(c.Lines, func(l Line) bool { return !l.Held || !axis.Integral(l.Y) }) {
-		d.y = axis.Whole(d.y.Low, d.y.High, mostY)
-	}
+	whole := len(c.Lines) > 0 && !slices.ContainsFunc(c.Lines, func(l Line) bool { return !l.Held || !axis.Integral(l.Y) })
+	d.x, d.y = c.X.axis(xs, mostX, false), c.Y.axis(ys, mostY, whole)
 	d.yTitle = strings.TrimSpace(c.Y.Name + " " + d.y.Title(c.Y.Unit))
 	d.xTitle = strings.TrimSpace(c.X.Name + " " + d.x.Title(c.X.Unit))
 	return d
@@ -70,16 +68,16 @@ func (s *span) add(v float64) {
 	}
 }
 
-// axis returns the axis for values.
-func (a *Axis) axis(s span, most int) axis.Axis {
-	low, high := axis.Widened(s.low, s.high)
-	if a.Low < a.High {
-		low, high = a.scaled(a.Low), a.scaled(a.High)
-	}
-	if a.Ticks != nil {
+// axis returns the axis for values: with the ends that are given, else with round ones.
+func (a *Axis) axis(s span, most int, whole bool) axis.Axis {
+	low, high := a.scaled(a.Low), a.scaled(a.High)
+	switch {
+	case a.Ticks != nil:
 		return axis.Axis{Low: low, High: high, Ticks: a.Ticks}
+	case a.Low < a.High:
+		return axis.New(low, high, most, a.Log)
 	}
-	return axis.New(low, high, most, a.Log)
+	return axis.Rounded(s.low, s.high, most, a.Log, whole && !a.Log)
 }
 
 // scaled returns the value that is linear on the axis; NaN = there is none.
@@ -135,9 +133,10 @@ func (d *drawing) draw(c canvas, x, y float64, l *layout) {
 		c.text(left-labelGap, top+py(t.Value)+4, t.Text, small, soft, 1)
 	}
 	c.line([]point{{left, top}, {left + width, top}, {left + width, top + d.frame}, {left, top + d.frame}, {left, top}}, 1, rule, nil)
-	c.inside(left, top, width, d.frame, func(c canvas) {
+	const room = lineWidth // for lines along the frame
+	c.inside(left-room, top-room, width+2*room, d.frame+2*room, func(c canvas) {
 		for i := range d.Lines {
-			d.drawLine(c, &d.Lines[i], px, py)
+			d.drawLine(c, &d.Lines[i], func(v float64) float64 { return px(v) + room }, func(v float64) float64 { return py(v) + room })
 		}
 	})
 	if d.nothing {

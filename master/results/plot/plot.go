@@ -113,6 +113,7 @@ const (
 	gap          = 28 // between columns
 	lineHeight   = 17
 	sample       = 30 // length of a line in the legend
+	legendRows   = 6  // of an entry
 	labelGap     = 6  // between labels and the frame
 	titleGap     = 7  // between title and frame
 	between      = 14 // between charts
@@ -157,12 +158,16 @@ func (p *Picture) layout() *layout {
 func (l *layout) placeLegend(entries []Entry) {
 	x, most := float64(edge), l.width-2*edge
 	for i := range entries {
-		text := shortened(entries[i].Name, regular, most-sample-labelGap)
-		w := sample + labelGap + regular.width(text)
-		if x > edge && x+w > l.width-edge {
+		rows := wrapped(entries[i].Name, regular, most-sample-labelGap, legendRows)
+		w := sample + labelGap + regular.width(rows[0])
+		if x > edge && (x+w > l.width-edge || len(rows) > 1) {
 			x, l.height = edge, l.height+lineHeight
 		}
-		l.legend = append(l.legend, placed{point{x, l.height}, text, regular, &entries[i]})
+		l.legend = append(l.legend, placed{point{x, l.height}, rows[0], regular, &entries[i]})
+		for _, text := range rows[1:] {
+			l.height += lineHeight
+			l.legend = append(l.legend, placed{point{x + sample + labelGap, l.height}, text, regular, nil})
+		}
 		x += w + gap
 	}
 	if len(entries) > 0 {
@@ -237,6 +242,10 @@ const ascent = 13
 func (p *Picture) draw(c canvas, l *layout) {
 	c.rectangle(0, 0, l.width, l.height, paper)
 	for _, t := range l.legend {
+		if t.entry == nil { // more of the one before
+			c.text(t.at.x, t.at.y+ascent, t.text, t.face, ink, 0)
+			continue
+		}
 		if y := t.at.y + ascent - 4; t.entry.Area {
 			c.rectangle(t.at.x, y-6, sample, 12, t.entry.Style.Light)
 		} else {

@@ -138,7 +138,7 @@ func TestLines(t *testing.T) {
 			}
 			for k, p := range got {
 				x, y, _ := strings.Cut(want[k], ",")
-				if math.Abs(p.x-fraction(x)*w) > 0.06 || math.Abs(p.y-(1-fraction(y))*h) > 0.06 {
+				if math.Abs(p.x-lineWidth-fraction(x)*w) > 0.06 || math.Abs(p.y-lineWidth-(1-fraction(y))*h) > 0.06 {
 					t.Errorf("%s: point %d of %s, want %s", name, k, d, tt.want[i])
 				}
 			}
@@ -170,7 +170,7 @@ func fraction(text string) float64 {
 	return v
 }
 
-// A PNG shows the same at twice the size, and nothing beyond the frame.
+// A PNG shows the same at twice the size, and nothing beyond the frame and the lines along it.
 func TestPNG(t *testing.T) {
 	style := axis.Style{Light: color.RGBA{1, 2, 3, 255}}
 	yellow := color.RGBA{250, 250, 0, 255}
@@ -196,7 +196,7 @@ func TestPNG(t *testing.T) {
 		for y := range picture.Bounds().Dy() {
 			c := color.RGBAModel.Convert(picture.At(x, y))
 			if dots[c]++; c == style.Light || c == yellow {
-				if x, y := float64(x), float64(y); x < left-1 || x > right+1 || y < top-1 || y > bottom+1 {
+				if x, y := float64(x), float64(y); x < left-4 || x > right+4 || y < top-4 || y > bottom+4 {
 					t.Fatalf("a point of %v at %v, %v, beyond the frame %v", c, x, y, frame)
 				}
 			}

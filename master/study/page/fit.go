@@ -25,7 +25,7 @@ func (v *view) fit() page.Section {
 		s.Text = append(s.Text, "Warning: "+w+".")
 	}
 	values := page.Table{Head: []string{"factor", "value", "standard error", "95 % interval"}}
-	correlations := page.Table{Title: "Correlations of the estimates", Head: []string{""}}
+	correlations := page.Table{Title: "Correlations of the estimates", Head: []string{"factor"}}
 	for j := range c.Parameters {
 		p := &c.Parameters[j]
 		value, e, interval := p.Texts()

@@ -129,6 +129,13 @@ func (v *view) varied() page.Section {
 				break
 			}
 		}
+		if c := v.column(v.Rows, j); c.labels == nil {
+			for i, level := range levels {
+				if x, err := strconv.ParseFloat(level, 64); err == nil {
+					levels[i] = rounded(x, digits(c.ends()))
+				}
+			}
+		}
 		values := strings.Join(labelled(levels), ", ")
 		if len(levels) > mostLevels {
 			c := v.column(v.Rows, j)
@@ -293,31 +300,54 @@ func (v *view) maps() page.Section {
 		if low > high {
 			continue
 		}
-		cells := make([]page.Shape, len(page.Strengths))
-		for i := range cells {
-			cells[i] = page.Shape{Kind: page.Cells, Strength: page.Strengths[i]}
+		places := max(digits(low, high)-2, 3)
+		m := page.Map{Name: v.named(name), X: v.named(v.factors[0]), Y: v.named(v.factors[1]), Columns: shownX, Low: rounded(low, places), High: rounded(high, places)}
+		for _, label := range shownY {
+			row := page.MapRow{Label: label, Cells: make([]page.MapCell, len(x))}
+			for i := range row.Cells {
+				row.Cells[i].Part = math.NaN()
+			}
+			m.Rows = append(m.Rows, row)
 		}
 		for i, value := range c.values {
 			if value != value {
 				continue
 			}
-			k := 0
+			part := 0.0
 			if high > low {
-				k = min(int((value/2-low/2)/(high/2-low/2)*float64(len(cells))), len(cells)-1)
+				part = (value/2 - low/2) / (high/2 - low/2)
 			}
 			r := &v.ok[i]
-			cells[k].X = append(cells[k].X, float64(slices.Index(x, r.Values[0])))
-			cells[k].Y = append(cells[k].Y, float64(slices.Index(y, r.Values[1])))
+			m.Rows[slices.Index(y, r.Values[1])].Cells[slices.Index(x, r.Values[0])] = page.MapCell{Text: rounded(value, places), Part: part}
 		}
-		cells = slices.DeleteFunc(cells, func(s page.Shape) bool { return s.X == nil })
-		places := digits(low, high)
-		group.Charts = append(group.Charts, page.Chart{Name: v.named(name), X: page.Axis{Name: v.named(v.factors[0]), Labels: shownX},
-			Y: page.Axis{Name: "↑ " + v.named(v.factors[1]), Labels: shownY}, Shapes: cells, Scale: []string{rounded(low, places), rounded(high, places)}})
+		alike(&m)
+		group.Maps = append(group.Maps, m)
 	}
-	if group.Charts != nil {
+	if group.Maps != nil {
 		s.Groups = []page.Group{group}
 	}
 	return s
+}
+
+// alike gives the values of a map the same number of decimals, if none has an exponent.
+func alike(m *page.Map) {
+	most := 0
+	for _, r := range m.Rows {
+		for _, c := range r.Cells {
+			if strings.Contains(c.Text, "e") {
+				return
+			}
+			_, decimals, _ := strings.Cut(c.Text, ".")
+			most = max(most, len(decimals))
+		}
+	}
+	for _, r := range m.Rows {
+		for i := range r.Cells {
+			if whole, decimals, _ := strings.Cut(r.Cells[i].Text, "."); whole != "" && most > 0 {
+				r.Cells[i].Text = whole + "." + decimals + strings.Repeat("0", most-len(decimals))
+			}
+		}
+	}
 }
 
 // levels returns the values of a factor in the order of the design, and as they are shown; numbers ascend.
@@ -408,11 +438,16 @@ func binEdges(c column, rows int) []float64 {
 	if width := math.Max(math.Abs(low), math.Abs(high)) * 1e-9; high-low <= width { // equal but for rounding
 		low, high, n = low-max(width, 0.5), high+max(width, 0.5), 1
 	}
-	edges := make([]float64, n+1)
-	for i := range edges {
-		edges[i] = low + (high-low)*float64(i)/float64(n)
+	var edges []float64
+	if c.labels == nil && n > 1 { // round ones
+		for _, t := range axis.Rounded(low, high, n, false, false).Ticks {
+			edges = append(edges, t.Value)
+		}
+		return edges
 	}
-	edges[n] = high
+	for i := range n + 1 {
+		edges = append(edges, low+(high-low)*float64(i)/float64(n))
+	}
 	return edges
 }
 
@@ -436,11 +471,7 @@ func histogram(name string, x page.Axis, edges, counts, sum []float64) page.Char
 	if edges == nil {
 		return c
 	}
-	if x.Labels == nil {
-		c.X.Low, c.X.High = edges[0], edges[len(edges)-1]
-	}
 	c.Y.Integral = true
-	c.Y.High = 1.05 * max(slices.Max(append(counts, sum...)), 1)
 	c.Shapes = []page.Shape{{Kind: page.Bars, X: edges, Y: counts}}
 	if sum != nil {
 		c.Shapes = append(c.Shapes, page.Shape{Kind: page.Bars, Tone: page.Other, X: edges, Y: sum, Base: counts})
@@ -467,6 +498,7 @@ func (v *view) scatter() (page.Section, error) {
 	}
 	type dataColumn struct {
 		Name   string   `json:"name"`
+		Ends   []rough  `json:"ends"` // of its axis
 		Labels []string `json:"labels,omitempty"`
 		Values []rough  `json:"values"`
 	}
@@ -484,6 +516,14 @@ func (v *view) scatter() (page.Section, error) {
 		d := dataColumn{Name: v.named(name), Labels: c.labels}
 		low, high := c.ends()
 		places := digits(low, high)
+		d.Ends = []rough{{low, places}, {high, places}}
+		switch {
+		case low > high:
+			d.Ends = []rough{{0, 1}, {0, 1}}
+		case c.labels == nil:
+			ends := axis.Rounded(low, high, 4, false, false)
+			d.Ends = []rough{{ends.Low, places}, {ends.High, places}}
+		}
 		for _, x := range c.values {
 			d.Values = append(d.Values, rough{x, places})
 		}
@@ -530,7 +570,7 @@ func (v *view) effects() page.Section {
 		if !slices.ContainsFunc(v.Report.Effects, func(e study.Effect) bool { return kind.of(&e) == kind.of(&e) }) {
 			continue
 		}
-		t := page.Table{Title: kind.title, Head: append([]string{""}, v.quantities...)}
+		t := page.Table{Title: kind.title, Head: append([]string{"factor"}, v.quantities...)}
 		for _, f := range v.factors {
 			t.Rows = append(t.Rows, []string{f})
 		}
@@ -577,9 +617,8 @@ func (v *view) effects() page.Section {
 			group.Charts = append(group.Charts, c)
 		}
 		if len(y) > 0 {
-			low, high := slices.Min(y), slices.Max(y)
 			for i := range group.Charts {
-				group.Charts[i].Y = page.Axis{Low: low - 0.08*(high-low), High: high + 0.08*(high-low)}
+				group.Charts[i].Y = page.Axis{Low: slices.Min(y), High: slices.Max(y)}
 			}
 		}
 		s.Groups = append(s.Groups, group)

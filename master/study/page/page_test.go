@@ -124,10 +124,10 @@ func TestData(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"factors":2,"runs":[0,1,2,3,5,6,7,8,9],"columns":[` +
-		`{"name":"a.x","values":[0,0,0.25,0.25,0.5,0.75,0.75,1,1]},` +
-		`{"name":"run.algorithm","labels":["explicit","implicit"],"values":[0,1,0,1,1,0,1,0,1]},` +
-		`{"name":"peak","values":[1000000,1000000.001,1000000.002,null,1000000.005,1000000.006,1000000.007,1000000.008,1000000.009]},` +
-		`{"name":"late","values":[null,null,null,null,null,null,null,null,null]}]}`
+		`{"name":"a.x","ends":[0,1],"values":[0,0,0.25,0.25,0.5,0.75,0.75,1,1]},` +
+		`{"name":"run.algorithm","ends":[0,1],"labels":["explicit","implicit"],"values":[0,1,0,1,1,0,1,0,1]},` +
+		`{"name":"peak","ends":[1000000,1000000.01],"values":[1000000,1000000.001,1000000.002,null,1000000.005,1000000.006,1000000.007,1000000.008,1000000.009]},` +
+		`{"name":"late","ends":[0,0],"values":[null,null,null,null,null,null,null,null,null]}]}`
 	if got := compact.String(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -151,12 +151,14 @@ func TestMaps(t *testing.T) {
 		}
 	}))
 	// x: 1, 2, 3; y: true below false. Run 0 is the least (3, true), run 4 the greatest (2, true).
-	const least, greatest = `fill-opacity="0.12" d="M666667 500000H1000000V1000000H666667z"`, `fill-opacity="1" d="M333333 500000H666667V1000000H333333z"`
-	has(t, text, "<h2>Both factors</h2>", least, greatest, ">2.5<", ">true<", `<p class="scale">0 <i`, "</i> 40</p>", ">↑ a.on<")
+	const upper = `<tr><th scope="row">false</th><td style="--part:75.0%">30</td><td class="none">–</td><td style="--part:25.0%">10</td></tr>`
+	const lower = `<tr><th scope="row">true</th><td style="--part:50.0%">20</td><td style="--part:100.0%">40</td><td style="--part:0.0%">0</td></tr>`
+	const labels = `<th scope="col">1</th><th scope="col">2.5</th><th scope="col">3</th>`
+	has(t, text, "<h2>Both factors</h2>", upper+"\n"+lower, labels, `<p class="scale">0 <i></i> 40</p>`, ">↑ a.on<")
 	if n := strings.Count(text, `class="scale"`); n != 1 {
 		t.Errorf("%d maps", n)
 	}
-	if strings.Contains(written(t, studied(t, small, func(r *study.Row) { r.Collected = []float64{1, math.NaN()} })), `fill-opacity="1"`) {
+	if strings.Contains(written(t, studied(t, small, func(r *study.Row) { r.Collected = []float64{1, math.NaN()} })), `--part:100`) {
 		t.Error("equal values are not all the least")
 	}
 }

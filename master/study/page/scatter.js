@@ -6,10 +6,7 @@
   const data = JSON.parse(document.getElementById("rows").textContent);
   const columns = data.columns, most = 6;
   for (const c of columns) {
-    c.low = Infinity;
-    c.high = -Infinity;
-    for (const v of c.values) if (v !== null) { c.low = Math.min(c.low, v); c.high = Math.max(c.high, v); }
-    if (c.low > c.high) c.low = c.high = 0;
+    [c.low, c.high] = c.ends;
     const room = c.labels ? 0.5 : (c.high - c.low) * 0.04 || Math.abs(c.low) * 0.04 || 1;
     c.from = c.low - room;
     c.span = c.high - c.low + 2 * room;
@@ -62,7 +59,7 @@
   const number = make("input", label, {type: "number", min: 0, placeholder: "number"});
   told.append(" ");
   const output = make("output", told);
-  const wide = make("div", root, {className: "wide"});
+  const wide = make("div", root, {className: "wide", tabIndex: 0, role: "group", ariaLabel: "scatter matrix"});
   let cells = [];
 
   const observer = new ResizeObserver((entries) => { for (const e of entries) draw(cells.find((c) => c.el === e.target)); });
@@ -72,14 +69,14 @@
     wide.replaceChildren();
     cells = [];
     const matrix = make("div", wide, {className: "matrix"});
-    matrix.style.gridTemplateColumns = `6.5rem repeat(${chosen.Columns.length},minmax(7rem,24rem))`;
+    matrix.style.gridTemplateColumns = `6.5rem repeat(${chosen.Columns.length},minmax(7rem,1fr))`;
     for (const y of chosen.Rows) {
       const c = columns[y], side = make("div", matrix, {className: "row"});
       make("span", side, {textContent: text(c, c.high)});
       named(side, c.name);
       make("span", side, {textContent: text(c, c.low)});
       for (const x of chosen.Columns) {
-        const el = make("div", matrix, {className: "cell"}), cell = {el, x: columns[x], y: c, canvas: make("canvas", el), dot: make("i", el, {hidden: true})};
+        const el = make("div", matrix, {className: "cell", role: "img", ariaLabel: `${c.name} over ${columns[x].name}`}), cell = {el, x: columns[x], y: c, canvas: make("canvas", el), dot: make("i", el, {hidden: true})};
         cells.push(cell);
         el.addEventListener("pointermove", (e) => pick(cell, e));
         el.addEventListener("pointerdown", (e) => pick(cell, e));
@@ -139,7 +136,7 @@
     }
     output.replaceChildren();
     if (i < 0) {
-      output.textContent = number.value === "" ? "Point at a run to see its values." : "This run is not drawn.";
+      output.textContent = number.value === "" ? matchMedia("(pointer: coarse)").matches ? "Tap a run to see its values." : "Point at a run to see its values." : "This run is not drawn.";
       return;
     }
     if (document.activeElement !== number) number.value = data.runs[i];
