@@ -47,6 +47,15 @@ func (c Catalog) All() []Preset {
 	return c
 }
 
+// presetWords are what others call the presets.
+var presetWords = diag.Words{
+	"jacobi": "explicit", "parallel": "explicit", "fixedstep": "explicit", "foh": "explicit", "zoh": "explicit",
+	"seidel": "gauss-seidel", "gs": "gauss-seidel", "serial": "gauss-seidel", "sequential": "gauss-seidel",
+	"newton": "implicit", "iterative": "implicit", "ijcsa": "implicit", "strong": "implicit", "strongcoupling": "implicit",
+	"adaptive": "ex-slocal", "variablestep": "ex-slocal", "slocal": "ex-slocal", "milne": "ex-milne", "doubling": "richardson",
+	"nepce": "energy-correction", "corrector": "model-based-corrector",
+}
+
 // Find returns the preset with a name. Its error lists the presets.
 func (c Catalog) Find(name string) (*Preset, error) {
 	all := c.All()
@@ -54,7 +63,7 @@ func (c Catalog) Find(name string) (*Preset, error) {
 		return &all[at], nil
 	}
 	list := names(all, func(p Preset) string { return p.Name })
-	return nil, fmt.Errorf("no algorithm is called %q%s; choose one of %s", name, diag.DidYouMean(name, list), strings.Join(list, ", "))
+	return nil, fmt.Errorf("no algorithm is called %q%s", name, diag.DidYouMeanOr(name, list, "; choose one of ", presetWords))
 }
 
 // Add returns a catalog with more presets. A preset without name or New, or with a name that
@@ -478,7 +487,7 @@ func choiceParam(name, def string, choices []string, doc string, set func(s *set
 		i := slices.Index(choices, v)
 		if i < 0 {
 			last := len(choices) - 1
-			return fmt.Errorf("must be %s or %s", strings.Join(choices[:last], ", "), choices[last])
+			return fmt.Errorf("must be %s or %s%s", strings.Join(choices[:last], ", "), choices[last], diag.DidYouMean(v, choices))
 		}
 		set(s, i)
 		return nil
@@ -660,7 +669,7 @@ func (c Catalog) New(preset string, params map[string]string, with ...With) (*Ch
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		if !slices.ContainsFunc(p.Params, func(q Param) bool { return q.Name == key }) {
 			list := names(p.Params, func(q Param) string { return q.Name })
-			return nil, fmt.Errorf("algorithm %s has no parameter %q%s; it has %s", preset, key, diag.DidYouMean(key, list), strings.Join(list, ", "))
+			return nil, fmt.Errorf("algorithm %s has no parameter %q%s", preset, key, diag.DidYouMeanOr(key, list, "; it has "))
 		}
 	}
 	values := map[string]string{}

@@ -460,6 +460,7 @@ func TestSuggestions(t *testing.T) {
 		"run SYSTEM --dt 1":                         "its job is done by --step-size",
 		"run SYSTEM --rate whel=2":                  `did you mean "wheel"?`,
 		"run SYSTEM --stateless whel":               `did you mean "wheel"?`,
+		"run SYSTEM --isolate alway":                `did you mean "always"?`,
 		"run SYSTEM --isolate-component whel":       `did you mean "wheel"?`,
 		"run SYSTEM --quirk whel=stopTime":          `did you mean "wheel"?`,
 		"run SYSTEM --quirk wheel=stoptime":         `did you mean "stopTime"?`,
@@ -478,7 +479,7 @@ func TestSuggestions(t *testing.T) {
 			write(t, table, "time,wheel.z_w,wheel.v_w,chassis.v_c\n0,0,0,0\n1,1,2,3\n")
 			fill := strings.NewReplacer("SYSTEM", path, "TABLE", table)
 			code, out := macrostepIn(t, dir, strings.Fields(fill.Replace(args))...)
-			if code != 2 || !strings.Contains(out, fill.Replace(says)) {
+			if code != 2 || !strings.Contains(out, fill.Replace(says)) || strings.Contains(out, "?;") {
 				t.Errorf("exit code %d, want %q\n%s", code, says, out)
 			}
 		})

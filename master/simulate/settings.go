@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -285,6 +286,13 @@ func (r *Request) given(name, key string) bool {
 	return slices.ContainsFunc(r.Given, func(g Given) bool { return g.Name == name && g.Key == key })
 }
 
+func settingNames() (names []string) {
+	for i := range Settings {
+		names = append(names, Settings[i].Name)
+	}
+	return names
+}
+
 // Apply sets a setting to the value with a text, in the form of a flag. source names its origin in messages and in the manifest.
 func (r *Request) Apply(name, text, source string) error {
 	_, err := r.apply(Given{Name: name, Text: text, Source: source})
@@ -295,7 +303,7 @@ func (r *Request) Apply(name, text, source string) error {
 func (r *Request) apply(g Given) (Given, error) {
 	e := Find(g.Name)
 	if e == nil {
-		return g, fmt.Errorf("%s: there is no setting %q", g.Source, g.Name)
+		return g, fmt.Errorf("%s: there is no setting %q%s", g.Source, g.Name, diag.DidYouMean(g.Name, settingNames()))
 	}
 	if e.Old != nil {
 		g.Name, g.Text = e.Old(g.Text)
@@ -515,7 +523,7 @@ func boolean(text string) (bool, error) {
 func oneOf(text string, values []string) (int, error) {
 	i := slices.Index(values, text)
 	if i < 0 {
-		return 0, fmt.Errorf("%q is not one of %s", text, strings.Join(values, ", "))
+		return 0, fmt.Errorf("%q is not one of %s%s", text, strings.Join(values, ", "), diag.DidYouMean(text, values))
 	}
 	return i, nil
 }

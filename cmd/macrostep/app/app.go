@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
@@ -146,7 +147,7 @@ func (p *program) arranged(app *cli.App, args []string) ([]string, error) {
 			return args[:1], nil
 		}
 		if len(args) > 1 && app.Command(args[1]) == nil {
-			return nil, &usageError{"", fmt.Errorf("there is no command %q", args[1])}
+			return nil, &usageError{"", fmt.Errorf("there is no command and no topic %q%s", args[1], diag.DidYouMean(args[1], helpNames(app), topicWords))}
 		}
 		return args[:min(len(args), 2)], nil
 	case name == "--help" || name == "-h" || name == "--version" || name == "-v":
@@ -222,7 +223,7 @@ func notACommand(app *cli.App, name string) error {
 	if ok {
 		return &usageError{"", fmt.Errorf("there is no command %q; its job is done by: macrostep %s", name, meant)}
 	}
-	return &usageError{"", fmt.Errorf("there is no command %q; %s", name, strings.TrimSpace(cli.SuggestCommand(app.Commands, name)))}
+	return &usageError{"", fmt.Errorf("there is no command %q%s", name, diag.DidYouMean(name, commandNames(app)))}
 }
 
 // synonyms are words that other tools use for our commands.

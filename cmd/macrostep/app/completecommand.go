@@ -3,11 +3,14 @@ package app
 import (
 	"embed"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/simulate"
@@ -47,7 +50,7 @@ func (p *program) completionCommand() *cli.Command {
 			shell := c.Args().First()
 			script, err := completionFiles.ReadFile("completion/" + completionScripts[shell])
 			if completionScripts[shell] == "" || err != nil {
-				return &usageError{"completion", fmt.Errorf("%q is not a known shell; choose bash, zsh or fish", shell)}
+				return &usageError{"completion", fmt.Errorf("%q is not a known shell%s", shell, diag.DidYouMeanOr(shell, slices.Sorted(maps.Keys(completionScripts)), "; choose one of "))}
 			}
 			_, err = p.data().Write(script)
 			return err

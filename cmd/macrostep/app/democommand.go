@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -87,8 +88,8 @@ func knownExamples(names []string, all bool) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(fmus.Systems(), name) {
-			return fmt.Errorf("no example is called %q%s; they are %s; --%s names another folder", name,
-				diag.DidYouMean(name, fmus.Systems()), strings.Join(append(fmus.Systems(), demoChain), ", "), flagOutput)
+			return fmt.Errorf("no example is called %q%s", name, cmp.Or(diag.DidYouMean(name, fmus.Systems()),
+				fmt.Sprintf("; they are %s; --%s names another folder", strings.Join(append(fmus.Systems(), demoChain), ", "), flagOutput)))
 		}
 	}
 	return nil

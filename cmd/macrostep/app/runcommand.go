@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
@@ -157,7 +158,7 @@ func (r *runRequest) level(in *input) {
 	}
 	if text := in.String(flagLogLevel); text != "" {
 		if err := r.LogLevel.UnmarshalText([]byte(text)); err != nil {
-			in.fail(flagLogLevel, fmt.Errorf("%q is not one of debug, info, warn, error", text))
+			in.fail(flagLogLevel, fmt.Errorf("%q is not one of debug, info, warn, error%s", text, diag.DidYouMean(text, []string{"debug", "info", "warn", "error"})))
 		}
 	}
 }

@@ -74,7 +74,8 @@ func joinGroup(app *cli.App, args []string) ([]string, error) {
 	case app.Command(name) != nil:
 		return slices.Concat(args[:at], []string{name}, args[at+2:]), nil
 	case args[at] == sspGroup && !strings.HasPrefix(args[at+1], "-"):
-		return nil, &usageError{sspGroup, fmt.Errorf("there is no command %q; there are: new, set, graph, pack, unpack", name)}
+		return nil, &usageError{sspGroup, fmt.Errorf("there is no command %q%s", name,
+			diag.DidYouMeanOr(args[at+1], []string{"new", "set", "graph", "pack", "unpack"}, "; there are: "))}
 	}
 	return args, nil
 }
@@ -201,7 +202,7 @@ func readTools(in *input) (tools []string) {
 	for _, tool := range strings.Split(in.String(flagFor), ",") {
 		tool = strings.ToLower(strings.TrimSpace(tool))
 		if !slices.Contains(dialect.Tools(), tool) {
-			in.fail(flagFor, fmt.Errorf("%q is not one of %s", tool, strings.Join(dialect.Tools(), ", ")))
+			in.fail(flagFor, fmt.Errorf("%q is not one of %s%s", tool, strings.Join(dialect.Tools(), ", "), diag.DidYouMean(tool, dialect.Tools())))
 		} else if !slices.Contains(tools, tool) {
 			tools = append(tools, tool)
 		}

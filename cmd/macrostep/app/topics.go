@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/docs"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/simulate"
 )
@@ -40,6 +41,35 @@ func topicChoices(app *cli.App) []choice {
 	}
 	slices.SortFunc(out, func(a, b choice) int { return strings.Compare(a.word, b.word) })
 	return out
+}
+
+// topicWords are words that others use for commands and topics.
+var topicWords = diag.Words{
+	"fit": "studies", "calibration": "studies", "optimisation": "studies", "optimization": "studies", "sobol": "studies", "sobolindices": "studies", "sensitivity": "studies",
+	"montecarlo": "studies", "sweep": "studies", "doe": "studies", "json": "scripting", "manifest": "scripting", "exitcodes": "scripting", "python": "scripting",
+	"fault": "scenarios", "faults": "scenarios", "events": "scenarios", "expectations": "scenarios", "rollback": "algorithms.md", "step": "algorithms.md",
+	"csv": "results", "parquet": "results", "mat": "results", "plots": "results", "pages": "results", "annotations": "ssp-settings", "bonds": "building",
+	"isolation": "crashes", "checkpoints": "crashes", "checkpoint": "crashes", "resume": "crashes", "wine": "hosts", "remote": "hosts",
+	"go": "embedding", "library": "embedding", "errors": "troubleshooting", "warnings": "troubleshooting", "fmi": "fmi2", "papers": "literature",
+	"hil": "realtime", "example": "tutorial", "start": "tutorial", "input": "running", "inputs": "running", "parameters": "running", "outcome": "running",
+}
+
+// helpNames are the names of commands and topics.
+func helpNames(app *cli.App) []string {
+	names := commandNames(app)
+	for _, c := range topicChoices(app) {
+		names = append(names, c.word)
+	}
+	return names
+}
+
+func commandNames(app *cli.App) (names []string) {
+	for _, c := range app.Commands {
+		if !c.Hidden {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // topicLines lists the topics for the help of the program.

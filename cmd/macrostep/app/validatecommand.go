@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,7 +181,7 @@ func unknownRule(id string) error {
 	for _, r := range validate.Rules() {
 		ids = append(ids, r.ID)
 	}
-	return fmt.Errorf("there is no rule %q%s; macrostep validate --list shows all", id, diag.DidYouMean(strings.ToUpper(id), ids))
+	return fmt.Errorf("there is no rule %q%s", id, cmp.Or(diag.DidYouMean(strings.ToUpper(id), ids), "; macrostep validate --list shows all"))
 }
 
 // ruleInfo is the JSON of a rule.
