@@ -266,9 +266,8 @@ func (p *program) app() *cli.App {
 	return app
 }
 
-const programHelp = `macrostep is an FMI 2.0 co-simulation master: it couples FMUs as an SSP
-describes, steps them with published coupling algorithms, and reports how good
-the result is.
+const programHelp = `macrostep couples FMUs (FMI 2.0 for Co-Simulation) into one simulation, described
+by SSP, and measures how good the result is.
 
 Start here:
    macrostep demo                                   an example, built and run
@@ -277,8 +276,8 @@ Start here:
    macrostep SYSTEM.ssp --stop-time 10              run it (macrostep run SYSTEM.ssp …)
    macrostep run --help-all                         all its flags
 
-Exit codes: 0 done; 2 found before any FMU was instantiated (usage,
-documents, archives); 1 after that. validate: 1 if it finds errors.`
+Exit codes: 0 done; 1 a run failed, or the answer is no; 2 wrong usage or
+files, found before any FMU was started.`
 
 // arguments checks the number of arguments of a command; what describes them.
 func arguments(c *cli.Context, least, most int, what string) error {

@@ -29,9 +29,8 @@ var completionFiles embed.FS
 // completionScripts are the scripts of the shells.
 var completionScripts = map[string]string{"bash": "bash.sh", "zsh": "zsh.sh", "fish": "fish.fish"}
 
-const completionHelp = `Prints a script for tab completion of commands, flags, algorithms with their
-parameters, and the variables of a system or table given earlier in the line. Load
-it once per shell, or in its start file.
+const completionHelp = `Prints a script for tab completion of commands, flags, algorithms and their
+parameters, and variables of the system or table in the line.
 
 Examples:
    source <(macrostep completion bash)      now; in ~/.bashrc for always

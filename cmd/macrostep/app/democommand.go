@@ -21,11 +21,10 @@ import (
 // demoSystem is the example that the command builds if none is named.
 const demoSystem = "quarter-car-a"
 
-const demoHelp = `Builds an example system as ./macrostep-demo/NAME.ssp, runs it, and prints where
-its results and their page are and what to try next. Without NAME it is the
-quarter car. Several examples, or --all, are built side by side and not run. demo
-chain builds a chain of masses with nonlinear springs, divided into subsystems.
-Examples need a C compiler.
+const demoHelp = `Builds an example system (default: the quarter car) as macrostep-demo/NAME.ssp, runs
+it, and prints where its results are and what to try next. Several examples, or
+--all, are only built. demo chain builds a chain of masses with nonlinear springs,
+divided into subsystems. Examples need a C compiler.
 
 Examples:
    macrostep demo

@@ -36,7 +36,7 @@ func selectFlag(does string) cli.Flag {
 }
 
 func timeColumnFlag() cli.Flag {
-	return stringFlag("time-column", "the time column is `NAME`, if it is unusual")
+	return stringFlag("time-column", "the column `NAME` is the time (default: time or t)")
 }
 
 func outputFlag(usage string) *cli.StringFlag {

@@ -12,11 +12,11 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-const runHelp = `Runs SYSTEM (an .ssp, a folder, an .ssd, one .fmu, or an OspSystemStructure.xml)
-and writes a table of results with its manifest (.json), which records how the
-result was produced. Flags may come before or after SYSTEM. Settings not given as
-flags come from annotations of the system. Ctrl-C ends a run at the next
-communication point and keeps its results. More: macrostep help running
+const runHelp = `Runs SYSTEM (an .ssp, a folder, an .ssd, one .fmu, or an OspSystemStructure.xml).
+Writes a table of results, and beside it the manifest (.json), which records how the
+result was produced. Settings not given as flags come from the system. Ctrl-C ends a
+run at the next communication point and keeps its results. More: macrostep help
+running
 
 Examples:
    macrostep run system.ssp --stop-time 10 --step-size 1e-3 --output r.csv

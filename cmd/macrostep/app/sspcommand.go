@@ -25,9 +25,7 @@ import (
 // sspGroup is the first word of the commands on documents, which are called "ssp new" and so on.
 const sspGroup = "ssp"
 
-const sspHelp = `Makes, changes and shows system structures. A file is written completely or not at
-all, equal input gives equal bytes, and existing files are replaced only with
---force.
+const sspHelp = `Makes, changes and draws systems. Existing files are replaced only with --force.
 
 Commands:
    macrostep ssp new      make a system from FMUs, connected by names on request
@@ -86,9 +84,9 @@ const (
 )
 
 const sspNewHelp = `Makes a system from FMUs: a component for each, with connectors for its inputs and
-outputs. NAME=FMU names a component; the same FMU may be given several times. With
--o an .ssp holds copies of the FMUs, an .ssd refers to them where they are. --for
-adds what other tools need: omsimulator, osp. More: macrostep help building
+outputs. NAME=FMU names a component; the same FMU may be given several times. An
+.ssp holds copies of the FMUs; an .ssd refers to them where they are. More:
+macrostep help building
 
 Examples:
    macrostep ssp new chassis.fmu wheel.fmu --connect-by-name -o car.ssp

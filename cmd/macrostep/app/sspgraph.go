@@ -19,11 +19,10 @@ import (
 	"github.com/macrostep/macrostep/ssp/graph"
 )
 
-const sspGraphHelp = `Draws a system as an SVG: components, connections, algebraic loops (red; dashed
-where only undeclared dependencies close them) and power bonds (green; pale if
-only units suggest them). Nested systems are drawn flat; use --depth and --around
-for large systems. If FMUs are missing, the picture is made from the document
-alone.
+const sspGraphHelp = `Draws a system as an SVG: components, connections, algebraic loops (red; dashed if
+only undeclared dependencies close them) and power bonds (green; pale if only units
+suggest them). Nested systems are drawn flat; for large ones use --depth and
+--around.
 
 Examples:
    macrostep ssp graph car.ssp

@@ -84,7 +84,7 @@ func topicLines(app *cli.App) string {
 func quirksTopic() string {
 	var b strings.Builder
 	b.WriteString("Quirks, for FMUs that need them (macrostep run --quirk COMPONENT=NAME):\n\n")
-	fmt.Fprintf(&b, "   %-25s%s\n", "stateless", "outputs depend only on inputs at the same time: it is stepped after its sources, with their new values")
+	fmt.Fprintf(&b, "   %-25s%s\n", "stateless", "the outputs depend only on inputs at the same time: step it after its sources, with their new values")
 	for _, q := range fmuslave.Quirks() {
 		fmt.Fprintf(&b, "   %-25s%s\n", q.Name, q.Doc)
 	}
@@ -102,8 +102,8 @@ func debugTopic() string {
 
 func settingsTopic() string {
 	var b strings.Builder
-	b.WriteString("Settings of a run. Each is a flag of macrostep run; the other columns say where else it may stand: in annotations of a\n" +
-		"system (ms:Settings; ms:Component), under run of a study, and whether a study may vary it (run.NAME).\n\n")
+	b.WriteString("Settings of a run. Each is a flag of macrostep run. It may also be an attribute or element of ms:Settings or ms:Component\n" +
+		"in a system, a key under run of a study, or a factor of a study (varies, as run.NAME).\n\n")
 	fmt.Fprintf(&b, "%-20s%-24s%-12s%-8s%s\n", "setting", "in ms:Settings", "component", "study", "meaning")
 	for _, e := range simulate.Settings {
 		if e.Hint == "" {
