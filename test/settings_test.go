@@ -211,12 +211,7 @@ var settingsSources = func() map[string]string {
 // settingsExample writes that example into a folder.
 func settingsExample(t testing.TB) string {
 	t.Helper()
-	page := string(read(t, filepath.Join("..", "docs", "ssp-settings.md")))
-	_, rest, _ := strings.Cut(page, "```xml\n")
-	example, _, ok := strings.Cut(rest, "```")
-	if !ok {
-		t.Fatal("docs/ssp-settings.md has no example")
-	}
+	example := read(t, filepath.Join("..", "docs", "examples", "settings", "SystemStructure.ssd"))
 	dir := t.TempDir()
 	copyFMUs(t, filepath.Join(dir, "resources"), "mass_force", "coupling")
 	write(t, filepath.Join(dir, "SystemStructure.ssd"), example)
