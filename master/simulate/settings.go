@@ -11,6 +11,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/host"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -187,7 +188,7 @@ var Settings = []*Entry{
 			r.On = append(slices.Clip(r.On), on)
 			return on.Pattern, err
 		}},
-	{Name: "host-timeout", Category: processes, Default: "10", Doc: "try for `T` seconds to reach a lost host again",
+	{Name: "host-timeout", Category: processes, Default: fmt.Sprint(host.DefaultTimeout.Seconds()), Doc: "try for `T` seconds to reach a lost host again",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.HostTimeout, err = duration(text)
 			return "", err
