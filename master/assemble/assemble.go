@@ -755,8 +755,9 @@ func (a *Assembly) componentNames() []string {
 
 // noComponent returns the error for an unknown component that should do something; others are names that would do as well.
 func (a *Assembly) noComponent(name, do string, others ...string) error {
-	names := append(a.componentNames(), others...)
-	return fmt.Errorf("no component is called %q, which should %s%s", name, do, diag.DidYouMeanOr(name, names, "; the system has "))
+	names := a.componentNames()
+	return fmt.Errorf("no component is called %q, which should %s%s", name, do,
+		cmp.Or(diag.DidYouMean(name, slices.Concat(names, others)), "; the system has "+strings.Join(names, ", ")))
 }
 
 // VariableNames returns the names "component.variable" of all variables of the FMUs.

@@ -137,6 +137,9 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: exit code %d, asked %q, output %q", args, code, f.path, stdout)
 		}
 		contains(t, args, stderr, "macrostep: ", want, "See: macrostep help")
+		if strings.Contains(stderr, "?;") {
+			t.Errorf("%s: a question does not end its message: %s", args, stderr)
+		}
 		if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {
 			t.Errorf("%s: files were written: %v", args, entries)
 		}

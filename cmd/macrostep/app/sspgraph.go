@@ -88,7 +88,11 @@ func (q part) of(s *graph.System) (*graph.System, error) {
 		keep[i], any = chosen[i], any || chosen[i]
 	}
 	if !any {
-		return nil, errors.New("--around matches no component; macrostep info lists them")
+		var names []string
+		for _, n := range s.Nodes {
+			names = append(names, n.Name)
+		}
+		return nil, fmt.Errorf("--around matches no component; there are %s", diag.Some(names))
 	}
 	for _, e := range s.Edges {
 		if chosen[e.From] || chosen[e.To] {
