@@ -135,10 +135,9 @@ var (
 	}
 	substepsParam = Param{
 		Name: "substeps", Default: auto, Range: "auto, 1, 2, …",
-		Doc: "number n of substeps per macro step; each samples the polynomial at its midpoint (error of order " +
-			"min(k+1, 2) in H for fixed n; " +
-			"with direct feedthrough n must be at least 2, because the last substep uses the value at the end). " +
-			"A number selects this delivery; auto is 10 for FMUs that cannot interpolate their inputs",
+		Doc: "number n of substeps per macro step; each gets the polynomial's value at its midpoint, so that the error is of " +
+			"order min(k+1, 2) in H. With direct feedthrough the last one gets the value at its end, and n is at least 2. " +
+			"A number selects this delivery; auto is 10, for FMUs that cannot interpolate their inputs",
 		set: orAuto(func(s *settings, v string) (err error) {
 			s.substepsGiven = true
 			s.Substeps, err = wholeNumber(v, 1, 1_000_000)
@@ -244,8 +243,8 @@ var (
 	}
 	leastStepParam = Param{
 		Name: "control.h-min", Default: "1e-13", Range: "seconds",
-		Doc: "smallest step size; below it the run fails (meyer uses 1e-12, which the impacts in his first example " +
-			"nearly reach)",
+		// meyer uses 1e-12, which the impacts in his first example nearly reach.
+		Doc: "smallest step size; below it the run fails",
 		set: positive(func(s *settings) *float64 { return &s.Control.HMin }),
 	}
 	largestStepParam = Param{
@@ -347,7 +346,7 @@ var (
 	energyLimitParam = Param{
 		Name: "energy.limit", Default: "1", Range: "above 0",
 		Doc: "largest magnitude of the correction, as a fraction of that of the corrected action; the actions of bonds with the " +
-			"same flow are one",
+			"same flow are added first",
 		set: positive(func(s *settings) *float64 { return &s.Energy.Limit }),
 	}
 	energyAbsoluteParam = Param{
