@@ -25,8 +25,8 @@ const defaultListen = "127.0.0.1:7447"
 const hostHelp = `Offers the FMUs in folders to runs on other machines or in other operating systems,
 until Ctrl-C: macrostep run SYSTEM --on COMPONENT=HOST. The host prints the name of
 its ticket: copy this file to the other machine, keep it secret, and give it to --on
-as HOST. FMUs are found by their content, whatever their files are called. More:
-macrostep help hosts
+as HOST. FMUs are found by their content, whatever their files are called. A folder
+called list is ./list. More: macrostep help hosts
 
 Examples:
    macrostep host models --listen :7447 --max-instances 4
