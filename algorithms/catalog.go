@@ -47,6 +47,15 @@ func (c Catalog) All() []Preset {
 	return c
 }
 
+// presetWords are what others call the presets.
+var presetWords = diag.Words{
+	"jacobi": "explicit", "parallel": "explicit", "fixedstep": "explicit", "foh": "explicit", "zoh": "explicit",
+	"seidel": "gauss-seidel", "gs": "gauss-seidel", "serial": "gauss-seidel", "sequential": "gauss-seidel",
+	"newton": "implicit", "iterative": "implicit", "ijcsa": "implicit", "strong": "implicit", "strongcoupling": "implicit",
+	"adaptive": "ex-slocal", "variablestep": "ex-slocal", "slocal": "ex-slocal", "milne": "ex-milne", "doubling": "richardson",
+	"nepce": "energy-correction", "corrector": "model-based-corrector",
+}
+
 // Find returns the preset with a name. Its error lists the presets.
 func (c Catalog) Find(name string) (*Preset, error) {
 	all := c.All()
@@ -54,7 +63,7 @@ func (c Catalog) Find(name string) (*Preset, error) {
 		return &all[at], nil
 	}
 	list := names(all, func(p Preset) string { return p.Name })
-	return nil, fmt.Errorf("no algorithm is called %q%s; choose one of %s", name, diag.DidYouMean(name, list), strings.Join(list, ", "))
+	return nil, fmt.Errorf("no algorithm is called %q%s", name, diag.DidYouMeanOr(name, list, "; choose one of ", presetWords))
 }
 
 // Add returns a catalog with more presets. A preset without name or New, or with a name that
@@ -126,10 +135,9 @@ var (
 	}
 	substepsParam = Param{
 		Name: "substeps", Default: auto, Range: "auto, 1, 2, …",
-		Doc: "number n of substeps per macro step; each samples the polynomial at its midpoint (error of order " +
-			"min(k+1, 2) in H for fixed n; " +
-			"with direct feedthrough n must be at least 2, because the last substep uses the value at the end). " +
-			"A number selects this delivery; auto is 10 for FMUs that cannot interpolate their inputs",
+		Doc: "number n of substeps per macro step; each gets the polynomial's value at its midpoint, so that the error is of " +
+			"order min(k+1, 2) in H. With direct feedthrough the last one gets the value at its end, and n is at least 2. " +
+			"A number selects this delivery; auto is 10, for FMUs that cannot interpolate their inputs",
 		set: orAuto(func(s *settings, v string) (err error) {
 			s.substepsGiven = true
 			s.Substeps, err = wholeNumber(v, 1, 1_000_000)
@@ -235,8 +243,8 @@ var (
 	}
 	leastStepParam = Param{
 		Name: "control.h-min", Default: "1e-13", Range: "seconds",
-		Doc: "smallest step size; below it the run fails (meyer uses 1e-12, which the impacts in his first example " +
-			"nearly reach)",
+		// meyer uses 1e-12, which the impacts in his first example nearly reach.
+		Doc: "smallest step size; below it the run fails",
 		set: positive(func(s *settings) *float64 { return &s.Control.HMin }),
 	}
 	largestStepParam = Param{
@@ -338,7 +346,7 @@ var (
 	energyLimitParam = Param{
 		Name: "energy.limit", Default: "1", Range: "above 0",
 		Doc: "largest magnitude of the correction, as a fraction of that of the corrected action; the actions of bonds with the " +
-			"same flow are one",
+			"same flow are added first",
 		set: positive(func(s *settings) *float64 { return &s.Energy.Limit }),
 	}
 	energyAbsoluteParam = Param{
@@ -478,7 +486,7 @@ func choiceParam(name, def string, choices []string, doc string, set func(s *set
 		i := slices.Index(choices, v)
 		if i < 0 {
 			last := len(choices) - 1
-			return fmt.Errorf("must be %s or %s", strings.Join(choices[:last], ", "), choices[last])
+			return fmt.Errorf("must be %s or %s%s", strings.Join(choices[:last], ", "), choices[last], diag.DidYouMean(v, choices))
 		}
 		set(s, i)
 		return nil
@@ -660,7 +668,7 @@ func (c Catalog) New(preset string, params map[string]string, with ...With) (*Ch
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		if !slices.ContainsFunc(p.Params, func(q Param) bool { return q.Name == key }) {
 			list := names(p.Params, func(q Param) string { return q.Name })
-			return nil, fmt.Errorf("algorithm %s has no parameter %q%s; it has %s", preset, key, diag.DidYouMean(key, list), strings.Join(list, ", "))
+			return nil, fmt.Errorf("algorithm %s has no parameter %q%s", preset, key, diag.DidYouMeanOr(key, list, "; it has "))
 		}
 	}
 	values := map[string]string{}

@@ -87,8 +87,11 @@ func TestParameters(t *testing.T) {
 // Unknown names and values out of range are refused with a list of what is allowed.
 func TestCatalogueRefuses(t *testing.T) {
 	for _, test := range []struct{ preset, name, value, want string }{
-		{"gaus-seidel", "", "", `no algorithm is called "gaus-seidel"; did you mean "gauss-seidel"?; choose one of explicit`},
-		{"explicit", "ordr", "1", `algorithm explicit has no parameter "ordr"; did you mean "order"?; it has scheme`},
+		{"gaus-seidel", "", "", `no algorithm is called "gaus-seidel"; did you mean "gauss-seidel"?`},
+		{"jacobi", "", "", `no algorithm is called "jacobi"; did you mean "explicit"?`},
+		{"xyz", "", "", `no algorithm is called "xyz"; choose one of explicit, gauss-seidel`},
+		{"explicit", "ordr", "1", `algorithm explicit has no parameter "ordr"; did you mean "order"?`},
+		{"explicit", "xyz", "1", `algorithm explicit has no parameter "xyz"; it has scheme, order`},
 		{"implicit-euler", "", "", `no algorithm is called "implicit-euler"; choose one of explicit, gauss-seidel`},
 		{"explicit", "ordre", "1", `has no parameter "ordre"; it has scheme, order`},
 		{"explicit", "order", "6", "order=6: must be a whole number from 0 to 5"},
@@ -99,6 +102,7 @@ func TestCatalogueRefuses(t *testing.T) {
 		{"explicit", "substeps", "99999999999999999999", "from 1 to"},
 		{"explicit", "delivery", "fast", "auto, derivatives, substeps or held"},
 		{"explicit", "scheme", "implicit", "jacobi or gauss-seidel"},
+		{"implicit", "solver.kind", "newton", `fixed-point; did you mean "newton-fd", "newton-los"?`},
 		{"explicit", "discard", "ignore", "stop or shorten"},
 		{"ex-local", "order", "5", "order=5: must be at most 4: the second solution of ex-local is one order higher"},
 		{"ex-local", "control.max-order", "5", "control.max-order=5: must be at most 4"},

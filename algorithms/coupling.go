@@ -289,8 +289,8 @@ func (c *Coupling) takeRates(s *master.System) error {
 		i := slices.Index(all, r.Component)
 		switch {
 		case i < 0:
-			return fmt.Errorf("a rate names %q, which is not a component of the system%s; the components are %s",
-				r.Component, diag.DidYouMean(r.Component, all), strings.Join(all, ", "))
+			return fmt.Errorf("a rate names %q, which is not a component of the system%s",
+				r.Component, diag.DidYouMeanOr(r.Component, all, "; the components are "))
 		case r.Steps < 1 || r.Over < 1 || r.Steps > 1 && r.Over > 1:
 			return fmt.Errorf("the rate of %s is %d/%d; it must be a whole number of steps per macro step, or one step "+
 				"per whole number of macro steps", r.Component, r.Steps, r.Over)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/algorithms/internal/input"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -51,7 +52,7 @@ func (e *explicit) check(s *master.System) error {
 	for _, name := range e.names {
 		i := slices.Index(all, name)
 		if i < 0 {
-			return fmt.Errorf("the sequence names %q, which is not a subsystem of the system", name)
+			return fmt.Errorf("the sequence names %q, which is not a subsystem of the system%s", name, diag.DidYouMeanOr(name, all, "; they are "))
 		}
 		if slices.Contains(given, i) {
 			return fmt.Errorf("the sequence names %q twice", name)

@@ -1,11 +1,13 @@
 package algorithms
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -127,8 +129,15 @@ func known(sys *master.System, lists ...[]Tolerance) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	return fmt.Errorf("a tolerance names %s, which is not a Real input or output of the system (write "+
-		"component.variable)", strings.Join(unknown, ", "))
+	var names []string
+	for i := range sys.InAt[len(sys.Subsystems)] {
+		names = append(names, sys.InName(i))
+	}
+	for i := range sys.OutAt[len(sys.Subsystems)] {
+		names = append(names, sys.OutName(i))
+	}
+	return fmt.Errorf("a tolerance names %s, which is not a Real input or output of the system%s", strings.Join(unknown, ", "),
+		cmp.Or(diag.DidYouMean(unknown[0], names), "; write component.variable"))
 }
 
 // valueOf returns the value for a variable: its own, else the general one, else otherwise.

@@ -30,6 +30,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealSystems", F: testRealSystems},
 	{Name: "TestRealPair", F: testRealPair},
 	{Name: "TestRealStudies", F: testRealStudies},
+	{Name: "TestRealTutorial", F: testRealTutorial},
 	{Name: "TestRealAnalyze", F: testRealAnalyze},
 	{Name: "TestRealGrowth", F: testRealGrowth},
 	{Name: "TestRealImplicit", F: testRealImplicit},

@@ -29,7 +29,7 @@ func TestRefused(t *testing.T) {
 		{"quarter-car-a", "--overrun stop", "needs --realtime"},
 		{"quarter-car-a", "--realtime --realtime-priority 100", "is not between 1 and 99"},
 		{"quarter-car-a", "--realtime=1e9", "less than a microsecond"},
-		{"quarter-car-a", "--quirk life=noterminate", `no quirk "noterminate"; did you mean "noTerminate"?; the quirks are inputsBeforeInit, `},
+		{"quarter-car-a", "--quirk life=noterminate", `no quirk "noterminate"; did you mean "noTerminate"?`},
 		{"quarter-car-a", "--quirk =noTerminate", "is not COMPONENT=NAME"},
 		{"quarter-car-a", "--quirk death=noTerminate", `no component is called "death"`},
 		{"quarter-car-a", "--quirk noRollback",

@@ -211,12 +211,7 @@ var settingsSources = func() map[string]string {
 // settingsExample writes that example into a folder.
 func settingsExample(t testing.TB) string {
 	t.Helper()
-	page := string(read(t, filepath.Join("..", "docs", "ssp-settings.md")))
-	_, rest, _ := strings.Cut(page, "```xml\n")
-	example, _, ok := strings.Cut(rest, "```")
-	if !ok {
-		t.Fatal("docs/ssp-settings.md has no example")
-	}
+	example := read(t, filepath.Join("..", "docs", "examples", "settings", "SystemStructure.ssd"))
 	dir := t.TempDir()
 	copyFMUs(t, filepath.Join(dir, "resources"), "mass_force", "coupling")
 	write(t, filepath.Join(dir, "SystemStructure.ssd"), example)
@@ -451,26 +446,30 @@ func TestLongerThanTheRun(t *testing.T) {
 func TestSuggestions(t *testing.T) {
 	path := system(t, "quarter-car-a")
 	for args, says := range map[string]string{
-		"run SYSTEM --set wheel.kw=1":               `component wheel has no variable "kw"; did you mean "k_w"?`,
-		"run SYSTEM --set whel.k_w=1":               `"whel.k_w" names no component; did you mean "wheel.k_w"?`,
-		"run SYSTEM --set whel.stiffness=1":         `did you mean "wheel"?`,
-		"run SYSTEM --bond a=whel.F_c:chassis.v_c":  `did you mean "wheel.F_c"?`,
-		"run SYSTEM --algorithm gaus-seidel":        `did you mean "gauss-seidel"?`,
-		"run SYSTEM --preset gauss-seidel":          "there is no flag --preset; its job is done by --algorithm",
-		"run SYSTEM --dt 1":                         "its job is done by --step-size",
-		"run SYSTEM --rate whel=2":                  `did you mean "wheel"?`,
-		"run SYSTEM --stateless whel":               `did you mean "wheel"?`,
-		"run SYSTEM --isolate-component whel":       `did you mean "wheel"?`,
-		"run SYSTEM --quirk whel=stopTime":          `did you mean "wheel"?`,
-		"run SYSTEM --quirk wheel=stoptime":         `did you mean "stopTime"?`,
-		"run SYSTEM --record whel.z_w":              `did you mean "wheel.z_w"?`,
-		"run SYSTEM --record whel.*":                `did you mean "wheel.*"?`,
-		"plot TABLE --select whel.z_w":              `did you mean "wheel.z_w"?`,
-		"plot TABLE --select whel.?_w -o x.svg":     `did you mean "wheel.?_w"?`,
-		"plot TABLE wheel.z_w -o x.svg":             "wheel.z_w is a variable of TABLE; to draw it: --select wheel.z_w",
-		"report TABLE --select whel.* -o x.html":    `did you mean "wheel.*"?`,
-		"compare TABLE TABLE --select whel.*":       `did you mean "wheel.*"?`,
-		"compare TABLE TABLE --match whel.z_w=nobody": `has no variable whel.z_w; did you mean "wheel.z_w"?`,
+		"run SYSTEM --set wheel.kw=1":                                          `component wheel has no variable "kw"; did you mean "k_w"?`,
+		"run SYSTEM --set whel.k_w=1":                                          `"whel.k_w" names no component; did you mean "wheel.k_w"?`,
+		"run SYSTEM --set whel.stiffness=1":                                    `did you mean "wheel"?`,
+		"run SYSTEM --bond a=whel.F_c:chassis.v_c":                             `did you mean "wheel.F_c"?`,
+		"run SYSTEM --algorithm gaus-seidel":                                   `did you mean "gauss-seidel"?`,
+		"run SYSTEM --preset gauss-seidel":                                     "there is no flag --preset; its job is done by --algorithm",
+		"run SYSTEM --dt 1":                                                    "its job is done by --step-size",
+		"run SYSTEM --rate whel=2":                                             `did you mean "wheel"?`,
+		"run SYSTEM --stateless whel":                                          `did you mean "wheel"?`,
+		"run SYSTEM --isolate alway":                                           `did you mean "always"?`,
+		"run SYSTEM --isolate x":                                               `should be isolated; the system has chassis, wheel`,
+		"run SYSTEM --algorithm gauss-seidel --param sequence=whel,chassis":    `not a subsystem of the system; did you mean "wheel"?`,
+		"run SYSTEM --algorithm richardson --param control.rtol=whel.v_w:1e-3": `not a Real input or output of the system; did you mean "wheel.v_w"?`,
+		"run SYSTEM --isolate-component whel":                                  `did you mean "wheel"?`,
+		"run SYSTEM --quirk whel=stopTime":                                     `did you mean "wheel"?`,
+		"run SYSTEM --quirk wheel=stoptime":                                    `did you mean "stopTime"?`,
+		"run SYSTEM --record whel.z_w":                                         `did you mean "wheel.z_w"?`,
+		"run SYSTEM --record whel.*":                                           `did you mean "wheel.*"?`,
+		"plot TABLE --select whel.z_w":                                         `did you mean "wheel.z_w"?`,
+		"plot TABLE --select whel.?_w -o x.svg":                                `did you mean "wheel.?_w"?`,
+		"plot TABLE wheel.z_w -o x.svg":                                        "wheel.z_w is a variable of TABLE; to draw it: --select wheel.z_w",
+		"report TABLE --select whel.* -o x.html":                               `did you mean "wheel.*"?`,
+		"compare TABLE TABLE --select whel.*":                                  `did you mean "wheel.*"?`,
+		"compare TABLE TABLE --match whel.z_w=nobody":                          `has no variable whel.z_w; did you mean "wheel.z_w"?`,
 	} {
 		t.Run(args, func(t *testing.T) {
 			dir := t.TempDir()
@@ -478,7 +477,7 @@ func TestSuggestions(t *testing.T) {
 			write(t, table, "time,wheel.z_w,wheel.v_w,chassis.v_c\n0,0,0,0\n1,1,2,3\n")
 			fill := strings.NewReplacer("SYSTEM", path, "TABLE", table)
 			code, out := macrostepIn(t, dir, strings.Fields(fill.Replace(args))...)
-			if code != 2 || !strings.Contains(out, fill.Replace(says)) {
+			if code != 2 || !strings.Contains(out, fill.Replace(says)) || strings.Contains(out, "?;") {
 				t.Errorf("exit code %d, want %q\n%s", code, says, out)
 			}
 		})

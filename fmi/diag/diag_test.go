@@ -118,14 +118,21 @@ func TestDidYouMean(t *testing.T) {
 		{"gearSpeed", `; did you mean "gear.speed"?`},
 		{"speed", `; did you mean "gear.speed", "engine.speed"?`},
 		{"cou", `; did you mean "count", "counts", "counter.total"?`},
+		{"COUNTER", `; did you mean "counter.total"?`},
+		{"motor speed", `; did you mean "engine.speed"?`},
 		{"nothing like it", ""},
 		{"engine_speed", `; did you mean "engine.speed"?`},
 		{"_x", `; did you mean "x"?`},
 		{"y", ""},
 		{"", ""},
 	} {
-		if got := DidYouMean(c.s, names); got != c.want {
+		if got := DidYouMean(c.s, names, Words{"motorspeed": "engine.speed", "nothing": "removed"}); got != c.want {
 			t.Errorf("%q: %q, want %q", c.s, got, c.want)
+		}
+	}
+	for s, want := range map[string]string{"coumt": `; did you mean "count"?`, "none": "; choose one of " + strings.Join(names, ", ")} {
+		if got := DidYouMeanOr(s, names, "; choose one of "); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
 		}
 	}
 }

@@ -9,14 +9,22 @@ import (
 	"unicode"
 )
 
-// DidYouMean returns "; did you mean …?" with up to three names, for a message about an unknown name
-// s. The names differ from s only in case and separators, begin with s or end in "."+s; the shortest come first.
-// If there are none it is the most similar name. It returns "" if no name is similar.
-func DidYouMean(s string, names []string) string {
+// Words are words that others use for names: the name by the word in lower case, without separators.
+type Words map[string]string
+
+// DidYouMean returns "; did you mean …?" with up to three names, for the end of a message about an unknown name
+// s. It is the name that s means by words. Without one, the names differ from s only in case and separators, begin with s, or
+// end in "."+s; the shortest come first. If there are none it is the most similar name. It returns "" if no name is similar.
+func DidYouMean(s string, names []string, words ...Words) string {
+	for _, w := range words {
+		if name := w[plain(s)]; slices.Contains(names, name) {
+			return fmt.Sprintf("; did you mean %q?", name)
+		}
+	}
 	var close []string
 	best, nearest := len(s)/3+1, ""
 	for _, n := range names {
-		if s != "" && plain(n) == plain(s) || s != "" && (strings.HasPrefix(n, s) || strings.HasSuffix(n, "."+s)) {
+		if begin := plain(s); begin != "" && strings.HasPrefix(plain(n), begin) || s != "" && strings.HasSuffix(n, "."+s) {
 			close = append(close, n)
 			continue
 		}
@@ -36,6 +44,12 @@ func DidYouMean(s string, names []string) string {
 		return fmt.Sprintf("; did you mean %q?", nearest)
 	}
 	return ""
+}
+
+// DidYouMeanOr returns DidYouMean; if that is "", otherwise followed by all names: "; choose one of a, b". A message ends with
+// either: what follows a question is not read.
+func DidYouMeanOr(s string, names []string, otherwise string, words ...Words) string {
+	return cmp.Or(DidYouMean(s, names, words...), otherwise+strings.Join(names, ", "))
 }
 
 // plain returns a name in lower case without separators.

@@ -753,10 +753,11 @@ func (a *Assembly) componentNames() []string {
 	return names
 }
 
-// noComponent returns the error for an unknown component that should do something.
-func (a *Assembly) noComponent(name, do string) error {
+// noComponent returns the error for an unknown component that should do something; others are names that would do as well.
+func (a *Assembly) noComponent(name, do string, others ...string) error {
 	names := a.componentNames()
-	return fmt.Errorf("no component is called %q, which should %s%s; the system has %s", name, do, diag.DidYouMean(name, names), strings.Join(names, ", "))
+	return fmt.Errorf("no component is called %q, which should %s%s", name, do,
+		cmp.Or(diag.DidYouMean(name, slices.Concat(names, others)), "; the system has "+strings.Join(names, ", ")))
 }
 
 // VariableNames returns the names "component.variable" of all variables of the FMUs.
@@ -906,8 +907,8 @@ func (a *Assembly) find(name string) (component int, v *description.ScalarVariab
 	case longest < 0 && a.pkg == nil:
 		return -1, nil, a.unknown(0, name)
 	case longest < 0:
-		return -1, nil, fmt.Errorf("%q names no component%s; write component.variable, with one of the components %s",
-			name, a.similar(name), strings.Join(a.componentNames(), ", "))
+		return -1, nil, fmt.Errorf("%q names no component%s", name,
+			cmp.Or(a.similar(name), "; write component.variable, with one of the components "+strings.Join(a.componentNames(), ", ")))
 	}
 	joined, quoted := a.paths(longest)
 	return -1, nil, a.unknown(longest, strings.TrimPrefix(strings.TrimPrefix(name, joined+"."), quoted+"."))

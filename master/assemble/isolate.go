@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
@@ -36,7 +37,7 @@ var IsolationNames = []string{"auto", "always", "never"}
 func ParseIsolation(name string) (Isolation, error) {
 	k := slices.Index(IsolationNames, name)
 	if k < 0 {
-		return 0, fmt.Errorf("%q is not one of %s", name, strings.Join(IsolationNames, ", "))
+		return 0, fmt.Errorf("%q is not one of %s%s", name, strings.Join(IsolationNames, ", "), diag.DidYouMean(name, IsolationNames))
 	}
 	return Isolation(k), nil
 }
@@ -50,7 +51,7 @@ func (a *Assembly) planIsolation(o Options) error {
 	for _, name := range o.IsolateComponents {
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if i < 0 {
-			errs = append(errs, a.noComponent(name, "be isolated"))
+			errs = append(errs, a.noComponent(name, "be isolated", IsolationNames...))
 			continue
 		}
 		a.Components[i].Isolated = cmp.Or(a.Components[i].Isolated, "it is asked for")

@@ -212,7 +212,8 @@ func itemName(items map[string]int32, text string) (string, error) {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("the connector is an Enumeration; give one of its items: %s", diag.ListItems(items))
+	return "", fmt.Errorf("the connector is an Enumeration; give one of its items: %s%s", diag.ListItems(items),
+		diag.DidYouMean(text, slices.Sorted(maps.Keys(items))))
 }
 
 // valueNow returns the value of a variable before the run: from the documents, else the start

@@ -75,7 +75,7 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
 			if v.Type == description.Enumeration {
-				return out, fmt.Errorf("the variable is an Enumeration; give one of its items%s", listed(items))
+				return out, fmt.Errorf("the variable is an Enumeration; give one of its items%s%s", listed(items), diag.DidYouMean(text, namesOf(items)))
 			}
 			return out, errors.New("the variable is an Integer; give a whole number of 32 bits")
 		}
@@ -96,6 +96,13 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 		out.String = text
 	}
 	return out, nil
+}
+
+func namesOf(items []description.EnumerationItem) (names []string) {
+	for _, item := range items {
+		names = append(names, item.Name)
+	}
+	return names
 }
 
 // listed lists items at the end of a message.

@@ -3,7 +3,6 @@ package fmuslave
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 )
@@ -60,7 +59,7 @@ func ParseQuirk(name string) (Quirk, error) {
 		}
 		names = append(names, q.Name)
 	}
-	return 0, fmt.Errorf("there is no quirk %q%s; the quirks are %s", name, diag.DidYouMean(name, names), strings.Join(names, ", "))
+	return 0, fmt.Errorf("there is no quirk %q%s", name, diag.DidYouMeanOr(name, names, "; the quirks are "))
 }
 
 // Has reports whether q contains all quirks of other.

@@ -127,8 +127,10 @@ func TestQuirks(t *testing.T) {
 		if names := all.Names(); len(names) != len(fmuslave.Quirks()) || names[0] != "chdirOnLoad" {
 			t.Errorf("names %v", names)
 		}
-		if _, err := fmuslave.ParseQuirk("noterminate"); err == nil || !strings.Contains(err.Error(), "noTerminate, ") {
-			t.Errorf("%v", err)
+		for name, want := range map[string]string{"noterminate": `did you mean "noTerminate"?`, "noroll": `did you mean "noRollback"?`, "xyz": "noTerminate, "} {
+			if _, err := fmuslave.ParseQuirk(name); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v", err)
+			}
 		}
 	})
 	t.Run("capabilities", func(t *testing.T) {

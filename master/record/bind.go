@@ -309,7 +309,7 @@ func BindHistory(s *Signals, sys *master.System, start float64, points int) ([]m
 			cols[i] = col
 			err = s.check(col, master.Real, rows)
 		} else {
-			err = fmt.Errorf("%s:1: there is no column %q%s; a history must contain every output that feeds an extrapolated input",
+			err = fmt.Errorf("%s:1: a history must contain every output that feeds an extrapolated input, and there is no column %q%s",
 				s.Path, name, diag.DidYouMean(name, s.Names))
 		}
 		if err == nil {

@@ -2,7 +2,6 @@ package record
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
@@ -127,8 +126,8 @@ func find[T any](c *Columns, name string, kind master.Kind, columns [][]T) ([]T,
 		}
 	}
 	names := c.Names()
-	if hint := diag.DidYouMean(name, names); hint != "" || len(names) == 0 {
-		return nil, fmt.Errorf("no variable %q was recorded%s", name, hint)
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no variable %q was recorded", name)
 	}
-	return nil, fmt.Errorf("no variable %q was recorded; the recorded variables are %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("no variable %q was recorded%s", name, diag.DidYouMeanOr(name, names, "; the recorded variables are "))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -133,7 +134,8 @@ func Item(text string, items map[string]int32) (int32, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%q is neither the name nor the number of an item; the items are %s", text, diag.ListItems(items))
+	return 0, fmt.Errorf("%q is neither the name nor the number of an item; the items are %s%s", text, diag.ListItems(items),
+		diag.DidYouMean(text, slices.Sorted(maps.Keys(items))))
 }
 
 // Derived is a column computed from another one: Gain times its value plus Offset, or, with

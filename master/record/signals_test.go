@@ -242,7 +242,7 @@ func TestSignalsErrors(t *testing.T) {
 	}
 	head := "time,first.y1,first.y2,second.y1,other\n"
 	for text, want := range map[string]string{
-		"time,first.y1,first.y2,second.y\n-2,1,1,1\n-1,1,1,1\n": `in.csv:1: there is no column "second.y1"; did you mean "second.y"?`,
+		"time,first.y1,first.y2,second.y\n-2,1,1,1\n-1,1,1,1\n": `there is no column "second.y1"; did you mean "second.y"?`,
 		head + "-1,1,1,1,1\n0,1,1,1,1\n":                        "in.csv: 1 rows lie before the start time 0 s; the extrapolation order needs 2",
 		head + "-2,1,1,1,1\n-1,1,1,1,1\n-1,1,1,1,1\n":           "in.csv:4: the row above has the time -1, too; the times of a history must be strictly increasing",
 		head + "-2,1,NaN,x,1\n-1,1,1,1,1\n":                     "in.csv:2: first.y2: \"NaN\" is not a finite number; correct the cell\nin.csv:2: second.y1: \"x\" is not",

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // Table holds numbers over time.
@@ -291,9 +293,9 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 		}
 	}
 	if p.timeAt < 0 {
-		var have []string
+		var all, have []string
 		for _, c := range p.t.Columns {
-			have = append(have, strconv.Quote(c.Name))
+			all, have = append(all, c.Name), append(have, strconv.Quote(c.Name))
 		}
 		const shown = 5
 		if n := len(have); n > shown {
@@ -306,8 +308,8 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 		if ofStudy(p.t.Columns) {
 			return fmt.Errorf("%s is the table of a study, with a row for each run and no time; the page beside it shows it", p.t.Path)
 		}
-		return fmt.Errorf("%s:%d: no column is called %s; the columns are %s; give that of the time this name, or name it (--time-column)",
-			p.t.Path, p.line(), wanted, strings.Join(have, ", "))
+		return fmt.Errorf("%s:%d: no column is called %s; the columns are %s; give that of the time this name, or name it (--time-column)%s",
+			p.t.Path, p.line(), wanted, strings.Join(have, ", "), diag.DidYouMean(wanted, all))
 	}
 	p.left = make([]bool, p.fields)
 	for i, c := range p.t.Columns {

@@ -233,8 +233,7 @@ func (r *reader) fields(n *yaml.Node, what string, known map[string]visitor) boo
 	r.each(n, what, func(key, value *yaml.Node) {
 		f, ok := known[key.Value]
 		if !ok {
-			r.fail(key, "%s has no key %q%s; its keys are %s",
-				what, key.Value, diag.DidYouMean(key.Value, keys(known)), strings.Join(keys(known), ", "))
+			r.fail(key, "%s has no key %q%s", what, key.Value, diag.DidYouMeanOr(key.Value, keys(known), "; its keys are "))
 			return
 		}
 		f(key, value)

@@ -201,7 +201,8 @@ func (r *run) openSystem(ctx context.Context) (*System, error) {
 	}
 	build := r.Builders[r.Builder]
 	if build == nil {
-		return nil, &RequestError{fmt.Errorf("there is no builder %q; the builders are %s", r.Builder, diag.Some(slices.Sorted(maps.Keys(r.Builders))))}
+		return nil, &RequestError{fmt.Errorf("there is no builder %q%s", r.Builder,
+			cmp.Or(diag.DidYouMean(r.Builder, slices.Sorted(maps.Keys(r.Builders))), "; the builders are "+diag.Some(slices.Sorted(maps.Keys(r.Builders)))))}
 	}
 	return build.open(ctx, &r.Request)
 }

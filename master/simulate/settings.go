@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/host"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -84,31 +86,31 @@ var Settings = []*Entry{
 		set: number(Positive(ParseTime), func(r *Request) **Setting { return &r.Step })},
 	{Name: "tolerance", Category: times, Scope: Varies, Annotation: "tolerance", Doc: "relative tolerance `R` for the solvers in the FMUs",
 		set: number(Positive(ParseNumber), func(r *Request) **Setting { return &r.Tolerance })},
-	{Name: "realtime", Category: times, Scope: OfCall, Bare: "1", Doc: "keep pace with the clock, at `FACTOR` times its speed (default factor: 1)",
+	{Name: "realtime", Category: times, Scope: OfCall, Bare: "1", Doc: "run in real time, or `FACTOR` times as fast",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.realtime().Factor, err = Positive(ParseNumber)(text)
 			return "", err
 		}},
 	{Name: "overrun", Category: times, Scope: OfCall, Choices: master.OverrunPolicies, Default: master.CatchUp.String(),
-		Doc: "react to a missed deadline by `POLICY`: " + strings.Join(master.OverrunPolicies(), ", "),
+		Doc: "what to do after a missed deadline, `POLICY`: " + strings.Join(master.OverrunPolicies(), ", "),
 		set: func(r *Request, text string) (string, error) {
 			k, err := oneOf(text, master.OverrunPolicies())
 			r.realtime().Overrun = master.OverrunPolicy(k)
 			return "", err
 		}},
-	{Name: "realtime-priority", Category: times, Scope: OfCall, Doc: "step under SCHED_FIFO with priority `N`, 1 to 99 (Linux; needs the privilege)",
+	{Name: "realtime-priority", Category: times, Scope: OfCall, Doc: "real-time priority `N`, 1 to 99 (Linux, SCHED_FIFO; needs the privilege)",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.realtime().Priority, err = whole(text, 1, 99)
 			return "", err
 		}},
 
 	{Name: "algorithm", Category: coupling, Scope: Varies, Annotation: "algorithm",
-		Doc: "coupling algorithm `PRESET` (macrostep algorithms); default: that of the system, else " + algorithms.DefaultPreset,
+		Doc: "coupling algorithm `PRESET`, listed by macrostep algorithms; default: that of the system, else " + algorithms.DefaultPreset,
 		set: func(r *Request, text string) (string, error) {
 			r.Algorithm = text
 			return "", nil
 		}},
-	{Name: "param", Category: coupling, Scope: Varies, Repeats: true, Annotation: "Param key value", Doc: "parameter of the algorithm, `KEY=VALUE`",
+	{Name: "param", Category: coupling, Scope: Varies, Repeats: true, Annotation: "Param key value", Doc: "set a parameter of the algorithm: `KEY=VALUE`",
 		set: func(r *Request, text string) (string, error) {
 			a, err := assignment(text, "KEY=VALUE")
 			if r.Params == nil {
@@ -118,39 +120,39 @@ var Settings = []*Entry{
 			return a.Name, err
 		}},
 	{Name: "bond", Category: coupling, Scope: Varies, Repeats: true, Annotation: "Bond",
-		Doc: "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW`; its energy is monitored",
+		Doc: "monitor the energy of a power bond: `NAME=COMPONENT.EFFORT:COMPONENT.FLOW`",
 		set: func(r *Request, text string) (string, error) {
 			b, err := algorithms.ParseBond(text)
 			r.Bonds = append(slices.Clip(r.Bonds), b)
 			return b.Name, err
 		}},
 	{Name: "rate", Category: coupling, Scope: Varies, Repeats: true, Annotation: "Rate component ratio",
-		Doc: "steps per macro step, `COMPONENT=N`; COMPONENT=1/N: one step per N macro steps",
+		Doc: "let a component take N steps per macro step: `COMPONENT=N`; COMPONENT=1/N: one step per N macro steps",
 		set: func(r *Request, text string) (string, error) {
 			rate, err := algorithms.ParseRate(text)
 			r.Rates = append(slices.Clip(r.Rates), rate)
 			return rate.Component, err
 		}},
 	{Name: "check", Category: coupling, Scope: OfCall, Bare: "5%",
-		Doc: "measure the coupling error by further runs; warn above `LIMIT` (default: 5%)",
+		Doc: "measure the coupling error by about three more runs; warn above `LIMIT` (default: 5%)",
 		set: func(r *Request, text string) (string, error) {
 			var err error
 			r.check().Limit, err = ParseLimit(text)
 			return "", err
 		}},
 	{Name: "accuracy", Category: coupling, Scope: OfCall,
-		Doc: "run the cheapest setting found with a coupling error of at most `LIMIT[:VARIABLE,…]`; what is given stays",
+		Doc: "find and run the cheapest setting with a coupling error of at most `LIMIT[:VARIABLE,…]`; flags that you give stay",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.Accuracy, err = ParseAccuracy(text)
 			return "", err
 		}},
-	{Name: "budget", Category: coupling, Scope: OfCall, Doc: "end --check after `T` seconds, and the search of --accuracy (default: 60 or ten runs); what is known is kept",
+	{Name: "budget", Category: coupling, Scope: OfCall, Doc: "end --check, or the search of --accuracy, after `T` seconds (default of the search: 60, or ten runs) and keep what is known",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.check().Budget, err = duration(text)
 			return "", err
 		}},
 
-	{Name: "set", Category: system, Repeats: true, Doc: "parameter or start value, `NAME=VALUE`; NAME is component.variable, a connector, or of a single FMU variable",
+	{Name: "set", Category: system, Repeats: true, Doc: "set a parameter or start value: `NAME=VALUE`; NAME is COMPONENT.VARIABLE, a connector, or for a single FMU VARIABLE",
 		set: func(r *Request, text string) (string, error) {
 			a, err := assignment(text, "NAME=VALUE")
 			r.Set = append(r.Set, a)
@@ -161,45 +163,45 @@ var Settings = []*Entry{
 	{Name: "scenario", Category: system, Path: true, Doc: "play the events of `FILE.yaml` and check its expectations (macrostep help scenario)",
 		set: path(func(r *Request) *string { return &r.Scenario })},
 	{Name: "quirk", Category: system, Repeats: true, Component: "quirks", Choices: quirkNames,
-		Doc: "deviation that an FMU needs, `COMPONENT=QUIRK` (macrostep help quirks)", set: setQuirk},
+		Doc: "treat an FMU in a special way: `COMPONENT=QUIRK` (macrostep help quirks)", set: setQuirk},
 	{Name: "compile", Category: system, Doc: "compile the C sources of FMUs without a library for this platform ($CC, cc, gcc, clang)",
 		set: func(r *Request, text string) (_ string, err error) { r.Compile, err = boolean(text); return "", err }},
-	{Name: "strict", Category: system, Doc: "fail where results may not be what was meant: names without match, deviations, growth",
+	{Name: "strict", Category: system, Doc: "fail where a warning might be missed: names without match, deviations from the standard, growth",
 		set: func(r *Request, text string) (_ string, err error) { r.Strict, err = boolean(text); return "", err }},
 
 	{Name: "isolate", Category: processes, Repeats: true, Annotation: "isolation", Component: "isolate", Default: assemble.IsolateAuto.String(),
 		Choices: func() []string { return assemble.IsolationNames },
-		Doc:     "FMUs in separate processes, by `POLICY`: auto, always, never, or a component", set: setIsolation},
-	{Name: "step-timeout", Category: processes, Annotation: "stepTimeout", Doc: "end an FMU when a call takes longer than `T` seconds; with auto, isolates all FMUs",
+		Doc:     "which FMUs run in processes of their own, `POLICY`: auto, always, never, or a component", set: setIsolation},
+	{Name: "step-timeout", Category: processes, Annotation: "stepTimeout", Doc: "end an FMU whose call takes longer than `T` seconds; isolates all FMUs, unless --isolate chooses otherwise",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.StepTimeout, err = duration(text)
 			return "", err
 		}},
-	{Name: "memory-limit", Category: processes, Annotation: "memoryLimit", Doc: "let each FMU allocate at most `N` MiB (Linux); with auto, isolates all FMUs",
+	{Name: "memory-limit", Category: processes, Annotation: "memoryLimit", Doc: "let each FMU allocate at most `N` MiB (Linux); isolates all FMUs, unless --isolate chooses otherwise",
 		set: setMemory},
 	{Name: "on-crash", Category: processes, Annotation: "onCrash", Default: crashPolicies[0], Choices: func() []string { return crashPolicies },
-		Doc: "react to the end of an FMU's process by `POLICY`: stop, restart, restart:N times",
+		Doc: "what to do after a crash of an isolated FMU, `POLICY`: stop, restart, restart:N (at most N times)",
 		set: setRestarts},
-	{Name: "on", Category: processes, Repeats: true, Component: "host", Doc: "run the components that match on another machine, `GLOB=HOST`; for all, HOST alone",
+	{Name: "on", Category: processes, Repeats: true, Component: "host", Doc: "run matching components on another machine: `GLOB=HOST`; HOST alone: all components",
 		set: func(r *Request, text string) (string, error) {
 			on, err := parseOn(text)
 			r.On = append(slices.Clip(r.On), on)
 			return on.Pattern, err
 		}},
-	{Name: "host-timeout", Category: processes, Default: "10", Doc: "try for `T` seconds to reach a host again to which the connection is lost",
+	{Name: "host-timeout", Category: processes, Default: fmt.Sprint(host.DefaultTimeout.Seconds()), Doc: "try for `T` seconds to reach a lost host again",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.HostTimeout, err = duration(text)
 			return "", err
 		}},
-	{Name: "credentials", Category: processes, Path: true, Doc: "prove who connects with `FILE`: join.json of a study, .creds, or the seed of an NKey",
+	{Name: "credentials", Category: processes, Path: true, Doc: "credentials `FILE` for a server: join.json of a study, .creds, or the seed of an NKey",
 		set: path(func(r *Request) *string { return &r.Credentials })},
-	{Name: "ca", Category: processes, Path: true, Doc: "trust the authority in `FILE.pem` for the server's certificate",
+	{Name: "ca", Category: processes, Path: true, Doc: "certificate authority `FILE.pem` of the server",
 		set: path(func(r *Request) *string { return &r.CA })},
 
 	{Name: "output", Category: results, Scope: OfCall, Path: true, Default: DefaultOutput,
 		Doc: "write results to `FILE`: .parquet, .mat (Dymola, OMEdit), else CSV; - is standard output", set: path(func(r *Request) *string { return &r.Output })},
 	{Name: "record", Category: results, Repeats: true, Annotation: "Record match",
-		Doc: "record what matches `GLOB`, with * and ?; none: no table (default: outputs, inputs)",
+		Doc: "record variables that match `GLOB` (* and ?), or none (default: outputs, and inputs that are connected or given)",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.recorded = append(slices.Clip(r.recorded), text)
 			r.Record, err = record.ParseSelection(r.recorded)
@@ -211,11 +213,11 @@ var Settings = []*Entry{
 			r.Interval, err = Positive(ParseTime)(text)
 			return "", err
 		}},
-	{Name: "trace", Category: results, Scope: OfCall, Path: true, Doc: "table `FILE.csv` of every attempt at a macro step",
+	{Name: "trace", Category: results, Scope: OfCall, Path: true, Doc: "write every attempted macro step to `FILE.csv`",
 		set: path(func(r *Request) *string { return &r.Trace })},
 	{Name: "report", Category: results, Scope: OfCall, Path: true, Doc: "write a web page of the run, with plots, to `FILE.html`",
 		set: path(func(r *Request) *string { return &r.Report })},
-	{Name: "checkpoint", Category: results, Scope: OfCall, Doc: "save the state, `EVERY FILE`: each EVERY seconds (0: never), and on an interrupt",
+	{Name: "checkpoint", Category: results, Scope: OfCall, Doc: "save the state: `EVERY FILE`: every EVERY seconds of simulated time (0: never), and on Ctrl-C",
 		set: func(r *Request, text string) (string, error) {
 			every, file, ok := strings.Cut(text, " ")
 			v, err := NotNegative(ParseTime)(every)
@@ -225,13 +227,13 @@ var Settings = []*Entry{
 			r.Checkpoints.Every, r.Checkpoints.File = v, file
 			return "", nil
 		}},
-	{Name: "resume", Category: results, Scope: OfCall, Path: true, Doc: "continue from the checkpoint `FILE`, with the settings of its run, unless given here",
+	{Name: "resume", Category: results, Scope: OfCall, Path: true, Doc: "continue the run of the checkpoint `FILE`",
 		set: path(func(r *Request) *string { return &r.Checkpoints.Resume })},
 
-	{Name: "history", Category: papers, Path: true, Annotation: "history", Doc: "connected outputs before the start in `FILE`: full order from the first step",
+	{Name: "history", Category: papers, Path: true, Annotation: "history", Doc: "connected outputs before the start, from `FILE`: full order from the first step",
 		set: path(func(r *Request) *string { return &r.History })},
 	{Name: "workers", Category: papers, Scope: Varies, Annotation: "workers", Default: "0",
-		Doc: "step subsystems in `N` threads; 0: as many as pay off; results are the same",
+		Doc: "step FMUs in `N` threads, with the same results; 0: as many as pay off",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.Workers, err = whole(text, 0, math.MaxInt32)
 			return "", err
@@ -285,6 +287,13 @@ func (r *Request) given(name, key string) bool {
 	return slices.ContainsFunc(r.Given, func(g Given) bool { return g.Name == name && g.Key == key })
 }
 
+func settingNames() (names []string) {
+	for i := range Settings {
+		names = append(names, Settings[i].Name)
+	}
+	return names
+}
+
 // Apply sets a setting to the value with a text, in the form of a flag. source names its origin in messages and in the manifest.
 func (r *Request) Apply(name, text, source string) error {
 	_, err := r.apply(Given{Name: name, Text: text, Source: source})
@@ -295,7 +304,7 @@ func (r *Request) Apply(name, text, source string) error {
 func (r *Request) apply(g Given) (Given, error) {
 	e := Find(g.Name)
 	if e == nil {
-		return g, fmt.Errorf("%s: there is no setting %q", g.Source, g.Name)
+		return g, fmt.Errorf("%s: there is no setting %q%s", g.Source, g.Name, diag.DidYouMean(g.Name, settingNames()))
 	}
 	if e.Old != nil {
 		g.Name, g.Text = e.Old(g.Text)
@@ -515,7 +524,7 @@ func boolean(text string) (bool, error) {
 func oneOf(text string, values []string) (int, error) {
 	i := slices.Index(values, text)
 	if i < 0 {
-		return 0, fmt.Errorf("%q is not one of %s", text, strings.Join(values, ", "))
+		return 0, fmt.Errorf("%q is not one of %s%s", text, strings.Join(values, ", "), diag.DidYouMean(text, values))
 	}
 	return i, nil
 }

@@ -45,7 +45,8 @@ func (p *Plan) checkConvergence() error {
 	var errs []error
 	setting, _, _ := strings.Cut(c.Setting, ".")
 	if known := []string{"step-size", "tolerance", "param"}; !slices.Contains(known, setting) {
-		errs = append(errs, fmt.Errorf("convergence: the setting %q is none that becomes smaller%s; give step-size, tolerance or param.NAME, as in param.control.rtol", c.Setting, diag.DidYouMean(setting, known)))
+		errs = append(errs, fmt.Errorf("convergence: the setting %q is none that becomes smaller%s", c.Setting,
+			cmp.Or(diag.DidYouMean(setting, known), "; give step-size, tolerance or param.NAME, as in param.control.rtol")))
 	}
 	if len(p.Factors) > 0 || p.Design.Table != nil {
 		errs = append(errs, errors.New("convergence: vary and table do not go with it; the setting is what varies"))

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distmv"
@@ -156,7 +155,7 @@ func (p *Plan) sample() ([][]string, error) {
 	d, k := &p.Design, len(p.Factors)
 	switch {
 	case !slices.Contains(Designs, d.Kind):
-		return nil, fmt.Errorf("there is no design %q%s; there are %s", d.Kind, diag.DidYouMean(d.Kind, Designs), strings.Join(Designs, ", "))
+		return nil, fmt.Errorf("there is no design %q%s", d.Kind, diag.DidYouMeanOr(d.Kind, Designs, "; there are ", designWords))
 	case k == 0:
 		return nil, fmt.Errorf("%s needs factors; give them in vary", d.Kind)
 	case d.Samples < 1:

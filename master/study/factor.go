@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // SettingPrefix begins the names of factors that are settings of the run: "run.step-size".
@@ -148,7 +151,7 @@ func ParseFactor(name, text string, resolve func(string) string) (Factor, error)
 	d, known := distributions[kind]
 	switch {
 	case !known:
-		return f, fmt.Errorf("%s: there is no %q; give %s", name, kind, factorForms)
+		return f, fmt.Errorf("%s: there is no %q%s", name, kind, cmp.Or(diag.DidYouMean(kind, factorKinds(), factorWords), "; give "+factorForms))
 	case len(numbers) == d.args+1 && d.points:
 		if n := numbers[d.args]; n != math.Trunc(n) || n < 2 || n > 1e6 {
 			return f, fmt.Errorf("%s: %s: %g is no number of points; give 2 to 1000000", name, text, n)

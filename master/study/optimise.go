@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/optimize"
 
@@ -65,7 +64,7 @@ func (p *Plan) checkOptimise() error {
 	o := p.Optimise
 	var errs []error
 	if !slices.Contains(methods, o.Method) {
-		errs = append(errs, fmt.Errorf("optimise: there is no method %q%s; there are %s", o.Method, diag.DidYouMean(o.Method, methods), strings.Join(methods, ", ")))
+		errs = append(errs, fmt.Errorf("optimise: there is no method %q%s", o.Method, diag.DidYouMeanOr(o.Method, methods, "; there are ")))
 	}
 	if o.Evaluations == 0 {
 		o.Evaluations = usualEvaluations

@@ -249,7 +249,7 @@ func readable(message string) string {
 	if !found {
 		return message
 	}
-	return fmt.Sprintf("%s: there is no key %q%s", line, name, diag.DidYouMean(name, planKeys))
+	return fmt.Sprintf("%s: there is no key %q%s", line, name, diag.DidYouMeanOr(name, planKeys, "; the keys are ", planWords))
 }
 
 var planKeys = []string{"system", "scenario", "run", "vary", "collect", "design", "samples", "seed", "levels", "table", "keep",
@@ -468,8 +468,8 @@ func (p *Plan) Check() error {
 	if p.System == "" {
 		fail("there is no system")
 	}
-	if !slices.Contains([]Keep{KeepNone, KeepFailed, KeepAll}, p.Keep) {
-		fail("keep: there is no choice %q; give none, failed or all", p.Keep)
+	if keeps := []string{string(KeepNone), string(KeepFailed), string(KeepAll)}; !slices.Contains(keeps, string(p.Keep)) {
+		fail("keep: there is no choice %q%s", p.Keep, diag.DidYouMeanOr(string(p.Keep), keeps, "; give one of "))
 	}
 	if len(p.Quantities) == 0 {
 		fail("collect: nothing is collected; give %s", quantityForms)
@@ -543,7 +543,8 @@ func (p *Plan) checkFactors() error {
 		if setting, ok := strings.CutPrefix(name, SettingPrefix); ok {
 			setting, _, _ = strings.Cut(setting, ".")
 			if !slices.Contains(varied, setting) {
-				errs = append(errs, fmt.Errorf("vary: the setting %q cannot vary%s; run.… takes %s, others belong into run", setting, diag.DidYouMean(setting, varied), strings.Join(varied, ", ")))
+				errs = append(errs, fmt.Errorf("vary: the setting %q cannot vary%s", setting,
+					cmp.Or(diag.DidYouMean(setting, varied), "; run.… takes "+strings.Join(varied, ", ")+", others belong into run")))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/results"
 )
 
@@ -63,7 +64,7 @@ func ParseQuantity(name, text string, resolve func(string) string) (Quantity, er
 		case "deviation":
 			err = q.readDeviation(args, resolve)
 		default:
-			err = fmt.Errorf("there is no quantity %q; give one of %s", kind, quantityForms)
+			err = fmt.Errorf("there is no quantity %q%s", kind, cmp.Or(diag.DidYouMean(kind, quantityKinds(), quantityWords), "; give one of "+quantityForms))
 		}
 	}
 	if err != nil {
@@ -229,5 +230,5 @@ func readReference(path, column string) (times, values []float64, err error) {
 		}
 		names = append(names, c.Name)
 	}
-	return nil, nil, fmt.Errorf("%s has no column %q; there are %s", path, column, strings.Join(names, ", "))
+	return nil, nil, fmt.Errorf("%s has no column %q%s", path, column, diag.DidYouMeanOr(column, names, "; there are "))
 }

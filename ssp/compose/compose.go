@@ -6,6 +6,7 @@
 package compose
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -219,9 +220,11 @@ func findPart(parts []Part, name string, c description.Causality) (int, *descrip
 				like = append(like, v.Name)
 			}
 		}
-		return 0, nil, fmt.Errorf("component %s has no %s %q%s", p.Name, c, rest, diag.DidYouMean(rest, like))
+		return 0, nil, fmt.Errorf("component %s has no %s %q%s", p.Name, c, rest,
+			cmp.Or(diag.DidYouMean(rest, like), fmt.Sprintf("; it has %s", diag.Some(like))))
 	}
-	return 0, nil, fmt.Errorf("%q names no component; the components are %s", name, strings.Join(names, ", "))
+	component, _, _ := strings.Cut(name, ".")
+	return 0, nil, fmt.Errorf("%q names no component%s", name, diag.DidYouMeanOr(component, names, "; the components are "))
 }
 
 // Composition describes a new document.

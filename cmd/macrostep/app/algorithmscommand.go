@@ -10,9 +10,9 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 )
 
-const algorithmsHelp = `Lists the coupling algorithms, or explains one: what it does, where it is
-published, and its parameters with defaults and ranges. Use it to choose
---algorithm and --param for a run.
+const algorithmsHelp = `Lists the coupling algorithms, or explains one: what it does, where it is published,
+and its parameters with defaults and ranges. To choose one: macrostep help
+algorithms.md
 
 Examples:
    macrostep algorithms

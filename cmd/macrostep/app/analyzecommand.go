@@ -18,10 +18,10 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-const analyzeHelp = `Runs the system with other algorithms and steps, each over the whole time, and tells
-how large the error of the present setting is, up to which step it is usable, and
-which setting is better, with its command. The present setting is that of the
-system, or of the flags. Ctrl-C prints what is known. More: macrostep help checking
+const analyzeHelp = `Runs the system with other algorithms and steps over the whole time. Prints the
+error of the present setting (that of the system, or of the flags), its longest
+usable step, and the command of a better setting, if there is one. Ctrl-C prints
+what is known. More: macrostep help checking
 
 Examples:
    macrostep analyze system.ssp
@@ -47,12 +47,12 @@ func (p *program) analyzeCommand() *cli.Command {
 		Name: "analyze", Usage: "measure how good a coupling is, and find a better one", ArgsUsage: "SYSTEM",
 		UsageText: "macrostep analyze SYSTEM [--algorithm PRESET] [--step-size H] [--error E] [--all]", Description: analyzeHelp,
 		Flags: slices.Concat(settingFlags(analyzed...), []cli.Flag{
-			stringFlag("error", "look for the cheapest setting with an error of at most `E` of the motion, as 1% (default: that of the present setting, at most 5%)"),
+			stringFlag("error", "recommend the cheapest setting with an error of at most `E`, such as 1% (default: that of the present setting, at most 5%)"),
 			stringFlag("budget", "end after `T` seconds (default: 20)"),
-			stringFlag("from", "shortest step tried, `H` in seconds (default: 1/30 of the macro step)"),
-			stringFlag("to", "longest step tried, `H` in seconds (default: 30 times the macro step)"),
+			stringFlag("from", "try no steps shorter than `H` seconds (default: 1/30 of the macro step)"),
+			stringFlag("to", "try no steps longer than `H` seconds (default: 30 times the macro step)"),
 			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K` of algorithms with fixed steps", Value: analysisOrder},
-			boolFlag("all", "look for the longest usable step of each algorithm, and print all runs and the structure"), jsonFlag(),
+			boolFlag("all", "find the longest usable step of each algorithm; print all runs, and the structure of the system"), jsonFlag(),
 			stringFlag("plot", "write pictures (SVG) into the folder `DIR`: the error over the step, the system with its loops"),
 			forceFlag(), debugFlag([]debugKey{profileKey}),
 			&cli.StringFlag{Name: flagRuns, Hidden: true, Usage: "`T`"}, &cli.StringFlag{Name: flagAt, Hidden: true, Usage: "`T`"},

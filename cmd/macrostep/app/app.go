@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
@@ -146,7 +147,7 @@ func (p *program) arranged(app *cli.App, args []string) ([]string, error) {
 			return args[:1], nil
 		}
 		if len(args) > 1 && app.Command(args[1]) == nil {
-			return nil, &usageError{"", fmt.Errorf("there is no command %q", args[1])}
+			return nil, &usageError{"", fmt.Errorf("there is no command and no topic %q%s", args[1], diag.DidYouMean(args[1], helpNames(app), topicWords))}
 		}
 		return args[:min(len(args), 2)], nil
 	case name == "--help" || name == "-h" || name == "--version" || name == "-v":
@@ -222,7 +223,7 @@ func notACommand(app *cli.App, name string) error {
 	if ok {
 		return &usageError{"", fmt.Errorf("there is no command %q; its job is done by: macrostep %s", name, meant)}
 	}
-	return &usageError{"", fmt.Errorf("there is no command %q; %s", name, strings.TrimSpace(cli.SuggestCommand(app.Commands, name)))}
+	return &usageError{"", fmt.Errorf("there is no command %q%s", name, diag.DidYouMean(name, commandNames(app)))}
 }
 
 // synonyms are words that other tools use for our commands.
@@ -265,9 +266,8 @@ func (p *program) app() *cli.App {
 	return app
 }
 
-const programHelp = `macrostep is an FMI 2.0 co-simulation master: it couples FMUs as an SSP
-describes, steps them with published coupling algorithms, and reports how good
-the result is.
+const programHelp = `macrostep couples FMUs (FMI 2.0 for Co-Simulation) into one simulation, described
+by SSP, and measures how good the result is.
 
 Start here:
    macrostep demo                                   an example, built and run
@@ -276,8 +276,8 @@ Start here:
    macrostep SYSTEM.ssp --stop-time 10              run it (macrostep run SYSTEM.ssp …)
    macrostep run --help-all                         all its flags
 
-Exit codes: 0 done; 2 found before any FMU was instantiated (usage,
-documents, archives); 1 after that. validate: 1 if it finds errors.`
+Exit codes: 0 done; 1 a run failed, or the answer is no; 2 wrong usage or
+files, found before any FMU was started.`
 
 // arguments checks the number of arguments of a command; what describes them.
 func arguments(c *cli.Context, least, most int, what string) error {

@@ -106,10 +106,17 @@ func TestUsage(t *testing.T) {
 		"run|s.ssp|--debug|live-paused=x":            "is not one of",
 		"run|s.ssp|--debug|realtime-unbounded":       "needs --realtime",
 		"run|--|s.ssp|--quiet":                       `"--quiet" is one argument too many`,
-		"rum|s.ssp":                                  `there is no command "rum"; Did you mean "run"?`,
+		"rum|s.ssp":                                  `there is no command "rum"; did you mean "run"?`,
 		"--quiet|run|s.ssp":                          "--quiet comes before the command",
 		".":                                          ". is a folder without SystemStructure.ssd",
-		"help|rum":                                   `there is no command "rum"`,
+		"help|rum":                                   `there is no command and no topic "rum"; did you mean "run"?`,
+		"help|Sobol indices":                         `did you mean "studies"?`,
+		"help|quirk":                                 `did you mean "quirks"?`,
+		"ssp|grph|s.ssp":                             `there is no command "ssp grph"; did you mean "graph"?`,
+		"completion|bsh":                             `"bsh" is not a known shell; did you mean "bash"?`,
+		"run|s.ssp|--overrun|skp":                    `"skp" is not one of catch-up, skip, stop; did you mean "skip"?`,
+		"run|s.ssp|--on-crash|restat":                `"restat" is not one of stop, restart; did you mean "restart"?`,
+		"run|s.ssp|--debug|call=x":                   `did you mean "calls="?`,
 		"info":                                       "FILE (an .fmu, an .ssp, a folder or an .ssd) is missing",
 		"algorithms|magic":                           `no algorithm is called "magic"; choose one of explicit`,
 		"completion":                                 "SHELL (bash, zsh or fish) is missing",
@@ -130,6 +137,9 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: exit code %d, asked %q, output %q", args, code, f.path, stdout)
 		}
 		contains(t, args, stderr, "macrostep: ", want, "See: macrostep help")
+		if strings.Contains(stderr, "?;") {
+			t.Errorf("%s: a question does not end its message: %s", args, stderr)
+		}
 		if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {
 			t.Errorf("%s: files were written: %v", args, entries)
 		}

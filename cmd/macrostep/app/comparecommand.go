@@ -20,10 +20,10 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-const compareHelp = `Compares two tables of results: A, the reference, and B, which is judged and may
-come from another tool. A variable agrees if the greatest difference is at most
-ATOL + RTOL × the range of A, and its NRMSE at most --nrmse if given. Exit code 0:
-everything compared agrees; 1: something differs. More: macrostep help results
+const compareHelp = `Compares two tables of results: A, the reference, and B, perhaps of another tool. A
+variable agrees if its greatest difference is at most ATOL + RTOL × (range of A),
+and its NRMSE at most --nrmse, if given. Exit code 0: everything compared agrees; 1:
+something differs. More: macrostep help results
 
 Examples:
    macrostep compare reference.csv results.csv
@@ -43,15 +43,15 @@ func (p *program) compareCommand() *cli.Command {
 		Name: "compare", Usage: "compare two tables of results", ArgsUsage: "A B",
 		UsageText: "macrostep compare A B [--rtol R] [--atol A] [--json]", Description: compareHelp,
 		Flags: []cli.Flag{
-			listFlag("rtol", "largest difference relative to the norm, `[GLOB=]R`; the last that matches counts"),
-			listFlag("atol", "absolute difference accepted in addition, `[GLOB=]A`"),
-			listFlag("nrmse", "largest NRMSE, `[GLOB=]E`"),
+			listFlag("rtol", "accept differences up to R times the norm: `[GLOB=]R`; the last that matches counts"),
+			listFlag("atol", "accept differences up to A more: `[GLOB=]A`"),
+			listFlag("nrmse", "accept an NRMSE up to E: `[GLOB=]E`"),
 			&cli.StringFlag{Name: "norm", Usage: "what differences are relative to, `range or rms` of A", Value: string(results.Range)},
 			boolFlag("by-time", "weight rows by the time between them"),
-			matchFlag("variable of A and its name in B, `A=B`"),
+			matchFlag("compare variable A of the first table with B of the second: `A=B`"),
 			selectFlag("compare"), timeColumnFlag(),
 			stringFlag("time-tolerance", "times at most `T` seconds apart are equal (default: a millionth of the mean step)"),
-			boolFlag("strict", "count variables and times that only one table has as different"),
+			boolFlag("strict", "variables and times that only one table has are differences"),
 			jsonFlag(),
 		},
 		Action: endsAtOnce(p.compare),

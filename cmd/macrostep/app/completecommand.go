@@ -3,11 +3,14 @@ package app
 import (
 	"embed"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/simulate"
@@ -26,9 +29,8 @@ var completionFiles embed.FS
 // completionScripts are the scripts of the shells.
 var completionScripts = map[string]string{"bash": "bash.sh", "zsh": "zsh.sh", "fish": "fish.fish"}
 
-const completionHelp = `Prints a script for tab completion of commands, flags, algorithms with their
-parameters, and the variables of a system or table given earlier in the line. Load
-it once per shell, or in its start file.
+const completionHelp = `Prints a script for tab completion of commands, flags, algorithms and their
+parameters, and variables of the system or table in the line.
 
 Examples:
    source <(macrostep completion bash)      now; in ~/.bashrc for always
@@ -47,7 +49,7 @@ func (p *program) completionCommand() *cli.Command {
 			shell := c.Args().First()
 			script, err := completionFiles.ReadFile("completion/" + completionScripts[shell])
 			if completionScripts[shell] == "" || err != nil {
-				return &usageError{"completion", fmt.Errorf("%q is not a known shell; choose bash, zsh or fish", shell)}
+				return &usageError{"completion", fmt.Errorf("%q is not a known shell%s", shell, diag.DidYouMeanOr(shell, slices.Sorted(maps.Keys(completionScripts)), "; choose one of "))}
 			}
 			_, err = p.data().Write(script)
 			return err

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 const flagDebug = "debug"
@@ -66,7 +68,7 @@ func readDebug(in *input, keys []debugKey) (d debugging) {
 		}
 		k := slices.IndexFunc(keys, func(k debugKey) bool { return k.name == name })
 		if k < 0 || given && value == "" {
-			in.fail(flagDebug, fmt.Errorf("%q is not one of %s", text, strings.Join(debugNames(keys), ", ")))
+			in.fail(flagDebug, fmt.Errorf("%q is not one of %s%s", text, strings.Join(debugNames(keys), ", "), diag.DidYouMean(name, debugNames(keys))))
 			continue
 		}
 		keys[k].set(&d, value)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -20,11 +21,10 @@ import (
 // demoSystem is the example that the command builds if none is named.
 const demoSystem = "quarter-car-a"
 
-const demoHelp = `Builds an example system as ./macrostep-demo/NAME.ssp, runs it, and prints where
-its results and their page are and what to try next. Without NAME it is the
-quarter car. Several examples, or --all, are built side by side and not run. demo
-chain builds a chain of masses with nonlinear springs, divided into subsystems.
-Examples need a C compiler.
+const demoHelp = `Builds an example system (default: the quarter car) as macrostep-demo/NAME.ssp, runs
+it, and prints where its results are and what to try next. Several examples, or
+--all, are only built. demo chain builds a chain of masses with nonlinear springs,
+divided into subsystems. Examples need a C compiler.
 
 Examples:
    macrostep demo
@@ -87,8 +87,8 @@ func knownExamples(names []string, all bool) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(fmus.Systems(), name) {
-			return fmt.Errorf("no example is called %q%s; they are %s; --%s names another folder", name,
-				diag.DidYouMean(name, fmus.Systems()), strings.Join(append(fmus.Systems(), demoChain), ", "), flagOutput)
+			return fmt.Errorf("no example is called %q%s", name, cmp.Or(diag.DidYouMean(name, fmus.Systems()),
+				fmt.Sprintf("; they are %s; --%s names another folder", strings.Join(append(fmus.Systems(), demoChain), ", "), flagOutput)))
 		}
 	}
 	return nil

@@ -22,11 +22,11 @@ const ()
 // defaultListen is where a host listens unless it is told.
 const defaultListen = "127.0.0.1:7447"
 
-const hostHelp = `Offers the FMUs in folders to runs on other machines, or in other operating
-systems, until Ctrl-C. A run uses them by their content: macrostep run SYSTEM --on
-COMPONENT=HOST. The host prints the name of a file, its ticket: copy it to the
-other machine, keep it secret, and give it to --on in place of HOST. To offer a
-folder called list, write ./list. More: macrostep help hosts
+const hostHelp = `Offers the FMUs in folders to runs on other machines or in other operating systems,
+until Ctrl-C: macrostep run SYSTEM --on COMPONENT=HOST. The host prints the name of
+its ticket: copy this file to the other machine, keep it secret, and give it to --on
+as HOST. FMUs are found by their content, whatever their files are called. A folder
+called list is ./list. More: macrostep help hosts
 
 Examples:
    macrostep host models --listen :7447 --max-instances 4
@@ -40,7 +40,7 @@ func (p *program) hostCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			stringFlag("listen", "listen at `[HOST]:PORT`; port 0: any free one (default: "+defaultListen+")"),
 			stringFlag("nats", "offer the FMUs at the NATS server with `URL`"),
-			boolFlag("accept", "also run FMUs that are sent; whoever may use the host can run any code on it then"),
+			boolFlag("accept", "also run FMUs that runs send: they can execute any code here"),
 			boolFlag("compile", "compile the C sources of FMUs that have no library for this platform"),
 			&cli.IntFlag{Name: "max-instances", Usage: "run at most `N` instances at a time; 0: any number"},
 			stringFlag(flagStepTimeout, "end an FMU whose call takes longer than `T` seconds"),

@@ -23,11 +23,10 @@ const (
 	flagBonds   = "bonds"
 )
 
-const infoHelp = `Shows what is in a file, without running anything. Of an .fmu: identity,
-capabilities, platforms, variables, and the inputs that outputs depend on. Of a
-system: components, connections, parameters in force with their sources, times,
-settings, algebraic loops, with --bonds its power bonds. FMUs that macrostep does
-not run are shown too, with the reason. More: macrostep help building
+const infoHelp = `Shows what is in a file, without running anything. FMU: identity, capabilities,
+platforms, variables, and the inputs on which outputs depend. System: components,
+connections, values and settings with their sources, algebraic loops. More:
+macrostep help building
 
 Examples:
    macrostep info system.ssp

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/simulate"
@@ -35,7 +36,7 @@ func selectFlag(does string) cli.Flag {
 }
 
 func timeColumnFlag() cli.Flag {
-	return stringFlag("time-column", "the time column is `NAME`, if it is unusual")
+	return stringFlag("time-column", "the column `NAME` is the time (default: time or t)")
 }
 
 func outputFlag(usage string) *cli.StringFlag {
@@ -194,7 +195,7 @@ func (in *input) number(name string, b bound) *simulate.Setting {
 func (in *input) oneOf(name string, values []string) int {
 	i := slices.Index(values, in.String(name))
 	if i < 0 {
-		in.fail(name, fmt.Errorf("%q is not one of %s", in.String(name), strings.Join(values, ", ")))
+		in.fail(name, fmt.Errorf("%q is not one of %s%s", in.String(name), strings.Join(values, ", "), diag.DidYouMean(in.String(name), values)))
 	}
 	return max(i, 0)
 }

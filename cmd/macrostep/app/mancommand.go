@@ -8,8 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-const manHelp = `Prints the manual page of macrostep: the help of all its commands. Use it to
-install the page for man.
+const manHelp = `Prints the manual page of macrostep, with the help of all commands.
 
 Examples:
    macrostep man | man -l -

@@ -20,9 +20,9 @@ import (
 	"github.com/macrostep/macrostep/master/results/plot"
 )
 
-const plotHelp = `Draws results as a picture, SVG or PNG by the extension of the output: one chart
-per variable, with a line for each FILE that has it, or with --against a phase
-plot, with --diff differences from the first FILE. More: macrostep help results
+const plotHelp = `Draws results as SVG or PNG: one chart per variable, with a line for each FILE that
+has it. --diff draws differences from the first FILE, --against a phase plot. More:
+macrostep help results
 
 Examples:
    macrostep plot results.csv --select 'chassis.*' -o chassis.png --force

@@ -25,11 +25,10 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-const reportHelp = `Makes a web page of the results of a run: how it ended, every variable as a plot
-to zoom and to combine with others, step sizes, power bonds, the system, warnings,
-cost, and the manifest, which is expected beside RESULT. Several RESULTs give one
-page with their lines in the same plots, and their differences from the first.
-More: macrostep help results
+const reportHelp = `Makes a web page of the results of a run and of the manifest beside them: how it
+ended, warnings, plots to zoom and combine, step sizes, power bonds, the system,
+cost. Several RESULTs share one page, with their differences from the first. More:
+macrostep help results
 
 Examples:
    macrostep report results.csv
@@ -46,10 +45,10 @@ func (p *program) reportCommand() *cli.Command {
 		Flags: []cli.Flag{
 			outputFlag("write `FILE` (default: RESULT.html, of several " + comparisonPage + "); -: standard output"), forceFlag(),
 			stringFlag("manifest", "manifest `FILE.json` of one RESULT (default: beside RESULT)"),
-			stringFlag("trace", "table of attempts `FILE.csv` of one RESULT, from run --trace (default: as the manifest says, if it exists)"),
-			stringFlag("system", "the results are of `SYSTEM`, if it is not where the manifest says"),
-			stringFlag("analysis", "show `FILE.json` of macrostep analyze --json, too; for one RESULT"),
-			selectFlag("show"), matchFlag("variable of the first RESULT and its name in others, `A=B`"), timeColumnFlag(),
+			stringFlag("trace", "attempted steps of one RESULT, `FILE.csv` of run --trace (default: that in the manifest, if it exists)"),
+			stringFlag("system", "draw `SYSTEM`, if it has moved since the run"),
+			stringFlag("analysis", "for one RESULT: also show `FILE.json` of macrostep analyze --json"),
+			selectFlag("show"), matchFlag("variable of the first RESULT and its name in others: `A=B`"), timeColumnFlag(),
 		},
 		Action: endsAtOnce(p.report),
 	}

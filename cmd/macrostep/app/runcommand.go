@@ -8,14 +8,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-const runHelp = `Runs SYSTEM (an .ssp, a folder, an .ssd, one .fmu, or an OspSystemStructure.xml)
-and writes a table of results with its manifest (.json), which records how the
-result was produced. Flags may come before or after SYSTEM. Settings not given as
-flags come from annotations of the system. Ctrl-C ends a run at the next
-communication point and keeps its results. More: macrostep help running
+const runHelp = `Runs SYSTEM (an .ssp, a folder, an .ssd, one .fmu, or an OspSystemStructure.xml).
+Writes a table of results, and beside it the manifest (.json), which records how the
+result was produced. Settings not given as flags come from the system. Ctrl-C ends a
+run at the next communication point and keeps its results. More: macrostep help
+running
 
 Examples:
    macrostep run system.ssp --stop-time 10 --step-size 1e-3 --output r.csv
@@ -157,7 +158,7 @@ func (r *runRequest) level(in *input) {
 	}
 	if text := in.String(flagLogLevel); text != "" {
 		if err := r.LogLevel.UnmarshalText([]byte(text)); err != nil {
-			in.fail(flagLogLevel, fmt.Errorf("%q is not one of debug, info, warn, error", text))
+			in.fail(flagLogLevel, fmt.Errorf("%q is not one of debug, info, warn, error%s", text, diag.DidYouMean(text, []string{"debug", "info", "warn", "error"})))
 		}
 	}
 }

@@ -323,6 +323,7 @@ wrote s.ssp
 		"--connect|a.v":       `"a.v" is not COMPONENT.OUTPUT:COMPONENT.INPUT`,
 		"--connect|a.V:b.v":   `component a has no output "V"; did you mean "v"?`,
 		"--connect|a.k:b.v":   "a.k is not an output: its causality is parameter",
+		"--connect|a.xyz:b.v": `component a has no output "xyz"; it has `,
 		"--connect|x.v:b.v":   `"x.v" names no component; the components are a, b`,
 		"--connect|a.v:b.odd": "a.v cannot feed b.odd: its unit m/s cannot be converted into N",
 		"--connect|a.n:b.v":   "it is of type Integer",

@@ -25,9 +25,7 @@ import (
 // sspGroup is the first word of the commands on documents, which are called "ssp new" and so on.
 const sspGroup = "ssp"
 
-const sspHelp = `Makes, changes and shows system structures. A file is written completely or not at
-all, equal input gives equal bytes, and existing files are replaced only with
---force.
+const sspHelp = `Makes, changes and draws systems. Existing files are replaced only with --force.
 
 Commands:
    macrostep ssp new      make a system from FMUs, connected by names on request
@@ -74,7 +72,8 @@ func joinGroup(app *cli.App, args []string) ([]string, error) {
 	case app.Command(name) != nil:
 		return slices.Concat(args[:at], []string{name}, args[at+2:]), nil
 	case args[at] == sspGroup && !strings.HasPrefix(args[at+1], "-"):
-		return nil, &usageError{sspGroup, fmt.Errorf("there is no command %q; there are: new, set, graph, pack, unpack", name)}
+		return nil, &usageError{sspGroup, fmt.Errorf("there is no command %q%s", name,
+			diag.DidYouMeanOr(args[at+1], []string{"new", "set", "graph", "pack", "unpack"}, "; there are: "))}
 	}
 	return args, nil
 }
@@ -85,9 +84,9 @@ const (
 )
 
 const sspNewHelp = `Makes a system from FMUs: a component for each, with connectors for its inputs and
-outputs. NAME=FMU names a component; the same FMU may be given several times. With
--o an .ssp holds copies of the FMUs, an .ssd refers to them where they are. --for
-adds what other tools need: omsimulator, osp. More: macrostep help building
+outputs. NAME=FMU names a component; the same FMU may be given several times. An
+.ssp holds copies of the FMUs; an .ssd refers to them where they are. More:
+macrostep help building
 
 Examples:
    macrostep ssp new chassis.fmu wheel.fmu --connect-by-name -o car.ssp
@@ -201,7 +200,7 @@ func readTools(in *input) (tools []string) {
 	for _, tool := range strings.Split(in.String(flagFor), ",") {
 		tool = strings.ToLower(strings.TrimSpace(tool))
 		if !slices.Contains(dialect.Tools(), tool) {
-			in.fail(flagFor, fmt.Errorf("%q is not one of %s", tool, strings.Join(dialect.Tools(), ", ")))
+			in.fail(flagFor, fmt.Errorf("%q is not one of %s%s", tool, strings.Join(dialect.Tools(), ", "), diag.DidYouMean(tool, dialect.Tools())))
 		} else if !slices.Contains(tools, tool) {
 			tools = append(tools, tool)
 		}

@@ -19,11 +19,10 @@ import (
 	"github.com/macrostep/macrostep/ssp/graph"
 )
 
-const sspGraphHelp = `Draws a system as an SVG: components, connections, algebraic loops (red; dashed
-where only undeclared dependencies close them) and power bonds (green; pale if
-only units suggest them). Nested systems are drawn flat; use --depth and --around
-for large systems. If FMUs are missing, the picture is made from the document
-alone.
+const sspGraphHelp = `Draws a system as an SVG: components, connections, algebraic loops (red; dashed if
+only undeclared dependencies close them) and power bonds (green; pale if only units
+suggest them). Nested systems are drawn flat; for large ones use --depth and
+--around.
 
 Examples:
    macrostep ssp graph car.ssp
@@ -89,7 +88,11 @@ func (q part) of(s *graph.System) (*graph.System, error) {
 		keep[i], any = chosen[i], any || chosen[i]
 	}
 	if !any {
-		return nil, errors.New("--around matches no component; macrostep info lists them")
+		var names []string
+		for _, n := range s.Nodes {
+			names = append(names, n.Name)
+		}
+		return nil, fmt.Errorf("--around matches no component; there are %s", diag.Some(names))
 	}
 	for _, e := range s.Edges {
 		if chosen[e.From] || chosen[e.To] {

@@ -19,10 +19,9 @@ import (
 	"github.com/macrostep/macrostep/ssp/edit"
 )
 
-const sspPackHelp = `Makes an .ssp. From a folder with SystemStructure.ssd it takes all files except
-those whose names begin with a dot; from an .ssd the document and the files that
-it refers to. These must exist, and lie in its folder. Equal content gives equal
-bytes: entries are sorted and have one fixed time.
+const sspPackHelp = `Makes an .ssp: from a folder with SystemStructure.ssd, of all its files except those
+whose names begin with a dot; from an .ssd, of the document and the files in its
+folder that it refers to. Equal content gives equal bytes.
 
 Examples:
    macrostep ssp pack car
@@ -133,9 +132,9 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-const sspUnpackHelp = `Makes a folder from an .ssp, the reverse of macrostep ssp pack. Use it to edit the
-documents or to keep them under version control. The folder must not exist yet;
-with --force its files are replaced by those of the package, and others stay.
+const sspUnpackHelp = `Makes a folder from an .ssp, to edit its documents or to keep them under version
+control. With --force the folder may exist: files of the package replace those
+there, others stay.
 
 Examples:
    macrostep ssp unpack car.ssp

@@ -24,23 +24,15 @@ import (
 	"github.com/macrostep/macrostep/ssp/edit"
 )
 
-const sspSetHelp = `Gives variables values that every tool finds in the system: in a parameter set
-(.ssv) that the outermost system binds last, so that they override all others. An
-existing set of this kind is changed; otherwise one is made and bound. FMUs and
-the rest of the documents stay as they are.
+const sspSetHelp = `Stores values of parameters and start values in a system, where every SSP tool finds
+them: in a parameter set (.ssv) that overrides all others. With --algorithm, --param
+and --step-size it stores settings, which runs use unless flags say otherwise;
+--algorithm removes the parameters of the one before. All else stays as it is.
 
---algorithm, --param and --step-size are written into the annotation of macrostep,
-so that a run without these flags uses them. Annotations of other tools stay; ours
-override them. --algorithm removes the parameters that are not given; without it,
---param changes or adds one.
-
-A value is a number, true or false, the name of an enumeration's item, or text, in
-the unit of the variable. Only what can be set before a run takes a value.
-CONNECTOR=VALUE or SYSTEM.CONNECTOR=VALUE gives a connector of a system a value,
-which is passed on to everything connected to it and overrides values given there.
-
--o FILE.ssp writes the system with the changes; without it SYSTEM itself is
-changed, which needs --force.
+VALUE is a number, true or false, an item of an enumeration, or text, in the unit of
+the variable. CONNECTOR=VALUE or SYSTEM.CONNECTOR=VALUE sets everything connected to
+a connector of a system. -o FILE.ssp writes a new file; to change SYSTEM itself,
+give --force.
 
 Examples:
    macrostep ssp set car.ssp wheel.k_w=2e5 -o stiff.ssp

@@ -23,11 +23,11 @@ import (
 	"github.com/macrostep/macrostep/master/workdir"
 )
 
-const studyHelp = `Makes many runs of one system, with other parameters, start values or settings in
-each, and writes a row of numbers for each run. FILE.yaml describes the study; for
-a small one, flags do. A run that crashes, hangs or becomes unstable gets a row
-with the reason, and the study goes on. --resume continues after Ctrl-C or a crash
-of the machine. More: macrostep help studies
+const studyHelp = `Runs one system many times with other parameters, start values or settings, and
+writes a row of numbers per run. FILE.yaml describes the study; flags do for a small
+one. A run that crashes, hangs or becomes unstable gets a row with the reason.
+--resume continues a study after Ctrl-C or a crash of the machine. More: macrostep
+help studies
 
 Examples:
    macrostep study study.yaml --output tyres --engines 8
@@ -49,10 +49,10 @@ func (p *program) studyCommand() *cli.Command {
 		UsageText: "macrostep study FILE.yaml [FLAGS]\n   macrostep study SYSTEM --vary … --collect … [FLAGS]\n   macrostep study --resume FOLDER", Description: studyHelp,
 		Flags: slices.Concat(inCategory("Study without a file",
 			listFlag("vary", "vary a variable or run.SETTING: `NAME=VALUES`; VALUES is a list, or linear(FROM, TO, N), normal(MEAN, SIGMA), …"),
-			listFlag("collect", "compute of each run `[NAME=]QUANTITY`, such as maximum(component.variable)"),
+			listFlag("collect", "compute a number of each run: `[NAME=]QUANTITY`, such as maximum(component.variable)"),
 			stringFlag("design", "choose points by `DESIGN`: "+strings.Join(study.Designs, ", ")),
-			stringFlag("samples", "make `N` runs, if the design samples"),
-			stringFlag("seed", "draw random numbers with seed `N`; the same seed gives the same runs"),
+			stringFlag("samples", "number `N` of samples, for designs that sample"),
+			stringFlag("seed", "seed `N` of random numbers; the same seed gives the same runs"),
 			listFlag("run", "pass a flag of macrostep run to every run: `SETTING=VALUE`"),
 			stringFlag("keep", "keep tables of results of `RUNS`: none, failed, all"),
 			stringFlag("time-limit", "end a run after `TIME`, such as 30s"),
@@ -60,13 +60,12 @@ func (p *program) studyCommand() *cli.Command {
 			&cli.IntFlag{Name: flagEngines, Usage: "make `N` runs at a time; 0: as many as there are cores"},
 			stringFlag(flagServe, "let workers join at `[HOST]:PORT`, with TLS and the credentials in join.json of the folder"),
 			stringFlag(flagNATS, "use the NATS JetStream server or cluster at `URL` in place of one in this process"),
-			listFlag("max-instances", "make at most N runs with a component at a time, on all machines: `COMPONENT=N`, if its FMU has no more licences or instances"),
+			listFlag("max-instances", "make at most N runs at a time, on all machines together: `COMPONENT=N`, for FMUs with N licences"),
 		), inCategory("Engines", settingFlags(flagCredentials, flagCA)...), inCategory("Results",
 			outputFlag("`FOLDER` for the study (default: named after FILE or SYSTEM)"),
 			stringFlag("resume", "continue the study in `FOLDER`"),
 			&cli.IntFlag{Name: flagCheck, Usage: "measure the coupling error of `N` runs: the best, the worst, and others at random"},
-			boolFlag("strict", "exit with 1 unless every run is ok and meets the expectations of its scenario, "+
-				"every quantity of a convergence study settles, and no coupling error gives a warning"),
+			boolFlag("strict", "exit with 1 if a run is not ok or misses an expectation, a convergence does not settle, or a coupling error is a warning"),
 			boolFlag("quiet", "print errors only"),
 			forceFlag(),
 		)),

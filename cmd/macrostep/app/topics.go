@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/docs"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/simulate"
 )
@@ -42,6 +43,35 @@ func topicChoices(app *cli.App) []choice {
 	return out
 }
 
+// topicWords are words that others use for commands and topics.
+var topicWords = diag.Words{
+	"fit": "studies", "calibration": "studies", "optimisation": "studies", "optimization": "studies", "sobol": "studies", "sobolindices": "studies", "sensitivity": "studies",
+	"montecarlo": "studies", "sweep": "studies", "doe": "studies", "json": "scripting", "manifest": "scripting", "exitcodes": "scripting", "python": "scripting",
+	"fault": "scenarios", "faults": "scenarios", "events": "scenarios", "expectations": "scenarios", "rollback": "algorithms.md", "step": "algorithms.md",
+	"csv": "results", "parquet": "results", "mat": "results", "plots": "results", "pages": "results", "annotations": "ssp-settings", "bonds": "building",
+	"isolation": "crashes", "checkpoints": "crashes", "checkpoint": "crashes", "resume": "crashes", "wine": "hosts", "remote": "hosts",
+	"go": "embedding", "library": "embedding", "errors": "troubleshooting", "warnings": "troubleshooting", "fmi": "fmi2", "papers": "literature",
+	"hil": "realtime", "example": "tutorial", "start": "tutorial", "input": "running", "inputs": "running", "parameters": "running", "outcome": "running",
+}
+
+// helpNames are the names of commands and topics.
+func helpNames(app *cli.App) []string {
+	names := commandNames(app)
+	for _, c := range topicChoices(app) {
+		names = append(names, c.word)
+	}
+	return names
+}
+
+func commandNames(app *cli.App) (names []string) {
+	for _, c := range app.Commands {
+		if !c.Hidden {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // topicLines lists the topics for the help of the program.
 func topicLines(app *cli.App) string {
 	var b strings.Builder
@@ -54,7 +84,7 @@ func topicLines(app *cli.App) string {
 func quirksTopic() string {
 	var b strings.Builder
 	b.WriteString("Quirks, for FMUs that need them (macrostep run --quirk COMPONENT=NAME):\n\n")
-	fmt.Fprintf(&b, "   %-25s%s\n", "stateless", "outputs depend only on inputs at the same time: it is stepped after its sources, with their new values")
+	fmt.Fprintf(&b, "   %-25s%s\n", "stateless", "the outputs depend only on inputs at the same time: step it after its sources, with their new values")
 	for _, q := range fmuslave.Quirks() {
 		fmt.Fprintf(&b, "   %-25s%s\n", q.Name, q.Doc)
 	}
@@ -72,8 +102,8 @@ func debugTopic() string {
 
 func settingsTopic() string {
 	var b strings.Builder
-	b.WriteString("Settings of a run. Each is a flag of macrostep run; the other columns say where else it may stand: in annotations of a\n" +
-		"system (ms:Settings; ms:Component), under run of a study, and whether a study may vary it (run.NAME).\n\n")
+	b.WriteString("Settings of a run. Each is a flag of macrostep run. It may also be an attribute or element of ms:Settings or ms:Component\n" +
+		"in a system, a key under run of a study, or a factor of a study (varies, as run.NAME).\n\n")
 	fmt.Fprintf(&b, "%-20s%-24s%-12s%-8s%s\n", "setting", "in ms:Settings", "component", "study", "meaning")
 	for _, e := range simulate.Settings {
 		if e.Hint == "" {

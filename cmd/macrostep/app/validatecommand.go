@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,10 @@ const (
 	flagFormat  = "format"
 )
 
-const validateHelp = `Checks files against the rules of FMI 2.0 and SSP, and systems for common coupling
-faults: FMUs, modelDescription.xml, SSPs and their documents, an
-OspSystemStructure.xml, scenarios (.yaml). No code of FMUs is executed without
---dynamic, which tries each FMU in separate processes. Exit codes: 0 no errors; 1
-errors found; 2 a file cannot be read, or wrong usage. More: macrostep help
-checking
+const validateHelp = `Checks FMUs, systems, their documents and scenarios against the rules of FMI 2.0 and
+SSP, and systems for common coupling faults. Only --dynamic executes code of FMUs,
+in separate processes. Exit codes: 0 no errors; 1 errors found; 2 a file cannot be
+read, or wrong usage. More: macrostep help checking
 
 Examples:
    macrostep validate system.ssp
@@ -50,7 +49,7 @@ func (p *program) validateCommand() *cli.Command {
 			listFlag(flagDisable, "leave out the findings of the rule `ID`"),
 			boolFlag("dynamic", "try each FMU, in separate processes"),
 			boolFlag("compile", "with --dynamic: compile the C sources of FMUs that have no library for this platform"),
-			stringFlag("step-size", "step of the trials, `H` seconds (default: of the FMU)"),
+			stringFlag("step-size", "with --dynamic: steps of `H` seconds (default: that of the FMU)"),
 			jsonFlag(),
 			boolFlag(flagSARIF, "print the findings as SARIF 2.1.0, for code hosts and editors"),
 			&cli.StringFlag{Name: flagFormat, Hidden: true, Usage: "`FORM`", Value: "text"},
@@ -180,7 +179,7 @@ func unknownRule(id string) error {
 	for _, r := range validate.Rules() {
 		ids = append(ids, r.ID)
 	}
-	return fmt.Errorf("there is no rule %q%s; macrostep validate --list shows all", id, diag.DidYouMean(strings.ToUpper(id), ids))
+	return fmt.Errorf("there is no rule %q%s", id, cmp.Or(diag.DidYouMean(strings.ToUpper(id), ids), "; macrostep validate --list shows all"))
 }
 
 // ruleInfo is the JSON of a rule.

@@ -17,9 +17,9 @@ import (
 	"github.com/macrostep/macrostep/master/study"
 )
 
-const workerHelp = `Joins a study on another machine and makes runs for it until it is over. A study
-that was started with --serve writes the file join.json into its folder: copy it
-to this machine, and keep it secret. More: macrostep help studies
+const workerHelp = `Joins a study on another machine and makes runs for it until it ends. macrostep
+study --serve writes join.json into its folder: copy it to this machine, and keep it
+secret. More: macrostep help studies
 
 Examples:
    macrostep worker --credentials join.json
