@@ -75,6 +75,9 @@ func (r *Run) showPoint() error {
 	if err := r.act(); err != nil {
 		return err
 	}
+	if len(r.opt.Recorders) == 0 {
+		return nil
+	}
 	began := time.Now()
 	for _, rec := range r.opt.Recorders {
 		if err := rec.Record(&r.record.point); err != nil {

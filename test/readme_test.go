@@ -162,7 +162,7 @@ func TestReadmeGettingIn(t *testing.T) {
 	}
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(read(t, filepath.Join("..", "go.mod"))))[1]
 	container := string(read(t, filepath.Join("..", ".ci", "Containerfile")))
-	for what, text := range map[string]string{"You need Go " + version + " ": readme, "/golang:" + version + "-": container} {
+	for what, text := range map[string]string{"You need Go " + version + " ": readme, "FROM golang:" + version + "-": container} {
 		if !strings.Contains(text, what) {
 			t.Errorf("there is no %q", what)
 		}

@@ -71,7 +71,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// A free input that a scenario sets, replays and releases has the effect of a table of inputs.
+// A free input that a scenario sets, replays and releases has the effect of a table of inputs that jumps at the same times.
 func TestScenarioFreeInput(t *testing.T) {
 	dir := t.TempDir()
 	wheel, err := fmus.Build(dir, "quarter_wheel_a")
@@ -83,8 +83,8 @@ events:
   - {at: 0.5, set: {quarter_wheel_a.v_c: 1}, for: 0.25}
   - {at: 1, replay: {quarter_wheel_a.v_c: later.csv}}
 `)
-	write(t, filepath.Join(dir, "later.csv"), "time,quarter_wheel_a.v_c\n1,0\n2,1\n")
-	write(t, filepath.Join(dir, "in.csv"), "time,quarter_wheel_a.v_c\n0,0\n0.5,0\n0.5,1\n0.75,1\n0.75,0\n1,0\n2,1\n")
+	write(t, filepath.Join(dir, "later.csv"), "time,quarter_wheel_a.v_c\n1,0\n1.5,0\n1.5,0.75\n2,0.75\n")
+	write(t, filepath.Join(dir, "in.csv"), "time,quarter_wheel_a.v_c\n0,0\n0.5,0\n0.5,1\n0.75,1\n0.75,0\n1,0\n1.5,0\n1.5,0.75\n2,0.75\n")
 	results := map[string]string{}
 	for _, flag := range []string{"--scenario=s.yaml", "--input=in.csv"} {
 		code, out := macrostepIn(t, dir, "run", wheel, "--stop-time", "2", "--step-size", "0.0078125",

@@ -373,6 +373,30 @@ func TestManyEvents(t *testing.T) {
 	}
 }
 
+// The report has the limits and the times of expectations.
+func TestReportedLimits(t *testing.T) {
+	p, _, _, err := play(t, "explicit", "expect:\n  - {variable: first.u1, always: {from: 0.25, until: 0.5}, max: 1e9}\n"+
+		"  - {variable: first.u1, eventually: {}, min: -1e9, max: 1e9}\n  - {variable: first.u1, at: 0.5, value: 0, tolerance: 1e9}\n", master.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range p.Report().Expectations {
+		text := fmt.Sprint(e.Once)
+		for _, v := range []*float64{e.Min, e.Max, e.From, e.Until} {
+			if v == nil {
+				text += " -"
+			} else {
+				text += fmt.Sprintf(" %g", *v)
+			}
+		}
+		got = append(got, text)
+	}
+	if want := []string{"false - 1e+09 0.25 0.5", "true -1e+09 1e+09 - -", "false -1e+09 1e+09 0.5 0.5"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A context interrupts reading.
 func TestReadInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.yaml")

@@ -5,6 +5,7 @@ package browser
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,7 +42,12 @@ func kinds(t *testing.T) map[string]string {
 	macrostep(t, "run", car, "--scenario", scenario, "--realtime=10", "--output", path("scenario.csv"), "--report", path("scenario.html"))
 	macrostep(t, "run", car, "--step-size", "0.02", "--set", "wheel.k_w=2e5", "--param", "order=3", "--output", path("warned.csv"), "--report", path("warned.html"))
 	macrostep(t, "report", path("scenario.csv"), path("warned.csv"), "--output", path("several.html"))
-	for _, name := range []string{"scenario", "warned", "several"} {
+	analysis, err := exec.Command(program, "analyze", car, "--stop-time", "1", "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	macrostep(t, "report", path("warned.csv"), "--analysis", write("analysis.json", string(analysis)), "--output", path("analysis.html"))
+	for _, name := range []string{"scenario", "warned", "several", "analysis"} {
 		out[name] = "file://" + path(name+".html")
 	}
 	measured := path("measured.csv")

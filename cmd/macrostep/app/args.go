@@ -137,7 +137,7 @@ const flagRuns, flagAt = "runs", "at"
 
 // flagSynonyms are words that other tools use for our flags.
 var flagSynonyms = map[string]string{
-	"preset": flagAlgorithm, "method": flagAlgorithm, "solver": flagAlgorithm, "master": flagAlgorithm,
+	"map": "match", "preset": flagAlgorithm, "method": flagAlgorithm, "solver": flagAlgorithm, "master": flagAlgorithm,
 	"dt": "step-size", "end-time": "stop-time", "threads": flagWorkers, "results": flagOutput,
 	"parameter": flagSet, "interval": "output-interval", "variables": "record",
 }

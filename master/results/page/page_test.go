@@ -199,3 +199,30 @@ func TestSize(t *testing.T) {
 		t.Error("the page does not say that points are left out")
 	}
 }
+
+// Bounds near the values are drawn, with the area beyond them if they hold at each point; others are named below the plot.
+func TestBounds(t *testing.T) {
+	inf := math.Inf(1)
+	q := Plot{Unit: "m", Lines: []Curve{{T: []float64{0, 10}, V: []float64{0, 1}}}, Bounds: []Bound{
+		{From: 5, To: inf, Low: -inf, High: 1.5, Kind: Failed}, {From: 0, To: 5, Low: 0.5, High: inf, Once: true, Kind: Met},
+		{From: 10, To: 10, Low: 0.4, High: 0.6, Kind: Met}, {From: -inf, To: inf, Low: -100, High: inf, Kind: Met}}}
+	page := written(t, &Page{Sections: []Section{{Groups: []Group{{Plots: []Plot{q}}}}}})
+	for _, want := range []string{
+		`data-low="0" data-top="1.5"`, `<path class="forbidden" d="M500000 0H1000000V-1000000H500000z"/><path class="bound failed" d="M500000 0H1000000"/>`,
+		`<path class="bound met once" d="M0 666667H500000"/>`, `<path class="bound met" d="M990000 733333H1010000M990000 600000H1010000"/>`, `bounds outside the plot: -100 m</p>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%s is missing:\n%s", want, page[strings.Index(page, "<figure"):][:2500])
+		}
+	}
+}
+
+// Warnings are open at the top, the first ones before the others.
+func TestWarnings(t *testing.T) {
+	page := written(t, &Page{Warnings: []string{"w1", "w2", "w3", "w4", "w5", "w6", "w7"}, Sections: []Section{{Title: "Results", Text: []string{"x"}}}})
+	const want = `<details class="warnings" open><summary><h2>7 warnings</h2></summary><ul id="warnings"><li>w1</li><li>w2</li><li>w3</li><li>w4</li><li>w5</li></ul>` + "\n" +
+		`<details><summary>more</summary><ul><li>w6</li><li>w7</li></ul></details></details>`
+	if at := strings.Index(page, want); at < 0 || at > strings.Index(page, "<main>") {
+		t.Errorf("warnings are not at the top:\n%s", page[strings.Index(page, "<header"):])
+	}
+}
