@@ -842,7 +842,7 @@ func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 			if len(path) > length {
 				longest, length = i, len(path)
 			}
-			if v, ok := a.Components[i].FMU.Description.Variable(rest); ok {
+			if v, ok := variableNamed(a.Components[i].FMU.Description, rest); ok {
 				out = append(out, meaning{i, v, quoted + "." + v.Name})
 			}
 			break
@@ -855,11 +855,22 @@ func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 				out[k].quoted = m.v.Name
 			}
 		}
-		if v, ok := d.Variable(name); ok {
-			out = append(out, meaning{0, v, a.Components[0].Name + "." + name})
+		if v, ok := variableNamed(d, name); ok {
+			out = append(out, meaning{0, v, a.Components[0].Name + "." + v.Name})
 		}
 	}
 	return out, longest
+}
+
+// variableNamed returns the variable with a name, which may be in quotes.
+func variableNamed(d *description.ModelDescription, name string) (*description.ScalarVariable, bool) {
+	if v, ok := d.Variable(name); ok {
+		return v, true
+	}
+	if bare, quoted := ssp.UnquoteName(name); quoted {
+		return d.Variable(bare)
+	}
+	return nil, false
 }
 
 // index maps names to components, for fast lookups in large systems.

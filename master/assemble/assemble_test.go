@@ -442,6 +442,10 @@ func TestLongestPath(t *testing.T) {
 		a := sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "p.p.alias", Value: "8"}, {Name: "p.p.p", Value: "3"}}})
 		_, values := run(t, a, 1, 0.5)
 		expect(t, values, map[string]any{"p.q": 11.0, "p.p.q": 6.0})
+		// Quotes are allowed around every part.
+		a = sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "'p'.'p.alias'", Value: "8"}, {Name: "'p.p'.'p'", Value: "3"}}})
+		_, values = run(t, a, 1, 0.5)
+		expect(t, values, map[string]any{"p.q": 11.0, "p.p.q": 6.0})
 	}
 	both, err := fmus.Pack(t.TempDir(), "both", strings.Replace(probe.Description("both", "", ""), `name="u"`, `name="p.u"`, 1), "int nothing;\n")
 	must(t, err)
