@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -448,7 +450,7 @@ func setRestarts(r *Request, text string) (_ string, err error) {
 func ParseNumber(text string) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q is not a finite number; give one like 0.001 or 1e-3", text)
+		return 0, fmt.Errorf("%q is not a finite number%s", text, cmp.Or(diag.DecimalComma(text), "; give one like 0.001 or 1e-3"))
 	}
 	return v, nil
 }

@@ -195,7 +195,7 @@ func (t *texts) UnmarshalYAML(n *yaml.Node) error {
 func (v *number) UnmarshalYAML(n *yaml.Node) error {
 	x, err := strconv.ParseFloat(n.Value, 64)
 	if n.Kind != yaml.ScalarNode || err != nil || x-x != 0 {
-		return fmt.Errorf("line %d: %q is not a number", n.Line, n.Value)
+		return fmt.Errorf("line %d: %q is not a number%s", n.Line, n.Value, diag.DecimalComma(n.Value))
 	}
 	v.value, v.line, v.given = x, n.Line, true
 	return nil

@@ -210,7 +210,7 @@ func (r *ospReader) initialValues(n *ssp.Node) *ssp.ParameterSet {
 		switch value.Name {
 		case "Real":
 			v.Value.Type = ssp.Real
-			v.Value.Real, err = xmltree.ParseReal(text)
+			v.Value.Real, err = xmltree.ParseValue(text)
 		case "Integer":
 			v.Value.Type = ssp.Integer
 			v.Value.Int, err = xmltree.ParseInteger(text)
