@@ -239,6 +239,12 @@ func Hash(path string) (string, error) {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
 }
 
+// isFile reports whether a path is a regular file or a link to one.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // hashTree hashes names and contents of all files except those in extra/, which
 // tools may change (fmi2 3, 11).
 func hashTree(dir string) (string, error) {
@@ -257,7 +263,7 @@ func hashTree(dir string) (string, error) {
 			}
 			return nil
 		}
-		if !e.Type().IsRegular() {
+		if !isFile(path) {
 			return nil
 		}
 		r, err := os.Open(path)

@@ -475,7 +475,7 @@ func libraries(dir string) []string {
 	}
 	var out []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), native.LibrarySuffix) {
+		if strings.HasSuffix(e.Name(), native.LibrarySuffix) && isFile(filepath.Join(dir, e.Name())) {
 			out = append(out, e.Name())
 		}
 	}
