@@ -597,13 +597,30 @@ func Unpack(zipPath, into string, l *diag.List, limits Limits) error {
 	return a.Unpack(into)
 }
 
-// Pack writes the regular files of a folder to a new archive.
+// followed is a folder in which links to files are files.
+type followed struct{ fs.FS }
+
+// ReadDir lists a folder.
+func (f followed) ReadDir(dir string) ([]fs.DirEntry, error) {
+	list, err := fs.ReadDir(f.FS, dir)
+	for i, e := range list {
+		if e.Type()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if info, err := fs.Stat(f.FS, path.Join(dir, e.Name())); err == nil && info.Mode().IsRegular() {
+			list[i] = fs.FileInfoToDirEntry(info)
+		}
+	}
+	return list, err
+}
+
+// Pack writes the files of a folder, also those to which links in it lead, to a new archive.
 func Pack(path, folder string) error {
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	z := zip.NewWriter(out)
-	err = z.AddFS(os.DirFS(folder))
+	err = z.AddFS(followed{os.DirFS(folder)})
 	return errors.Join(err, z.Close(), out.Close())
 }

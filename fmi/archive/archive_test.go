@@ -126,6 +126,23 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// A packed folder has the files to which its links lead.
+func TestPackLinks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // links need a privilege there
+	}
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "lib"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "lib", "a.so.1"), []byte("code"), 0o644))
+	must(t, os.Symlink("a.so.1", filepath.Join(dir, "lib", "a.so")))
+	name, into := filepath.Join(t.TempDir(), "x.fmu"), t.TempDir()
+	must(t, Pack(name, dir))
+	must(t, Unpack(name, into, nil, Limits{}))
+	if got, want := tree(t, into), map[string]string{"lib/a.so": "code", "lib/a.so.1": "code"}; !maps.Equal(got, want) {
+		t.Errorf("packed %v, want %v", got, want)
+	}
+}
+
 func TestPermissions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // no such bits there

@@ -530,7 +530,7 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 			instance.Launcher, restarts = c.launcher, a.options.Restarts
 		}
 		slave, err := fmuslave.New(fmuslave.Config{
-			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
+			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Integral: p.integral, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
 			Params: p.params, Starts: p.starts, Stateless: p.stateless,
 			Options: instance, Restarts: restarts, Cache: a.options.Cache, Quirks: c.Quirks,
 			Sandbox: sandbox, Sandboxed: a.options.Sandboxed && sandbox != nil,
@@ -567,6 +567,7 @@ func able(l fmi.Launcher) bool {
 // componentPlan is the configuration of one slave.
 type componentPlan struct {
 	inputs, outputs, watch []string
+	integral               []string // inputs that are Reals and take an Integer
 	params                 []string // fed by connections during the initialisation
 	starts                 []fmuslave.Value
 	stateless              bool
@@ -617,6 +618,9 @@ func (a *Assembly) connected(plan []componentPlan) (feeds, fed []map[string]bool
 			plan[c.To.Component].params = append(plan[c.To.Component].params, c.To.Variable)
 		} else {
 			fed[c.To.Component][c.To.Variable] = true
+			if from := a.variableAt(c.From); c.Type == ssp.Real && from != nil && from.Type == description.Integer {
+				plan[c.To.Component].integral = append(plan[c.To.Component].integral, c.To.Variable)
+			}
 		}
 	}
 	return feeds, fed
@@ -720,11 +724,17 @@ func (a *Assembly) hold(o Options, plan []componentPlan, connected, driven []map
 
 // toParameter reports whether a connection leads to a parameter of an FMU.
 func (a *Assembly) toParameter(e ssp.FlatEnd) bool {
+	v := a.variableAt(e)
+	return v != nil && v.Causality == description.Parameter
+}
+
+// variableAt returns the variable at an end of a connection, nil for a function.
+func (a *Assembly) variableAt(e ssp.FlatEnd) *description.ScalarVariable {
 	if e.Component >= len(a.Components) {
-		return false // of a function
+		return nil
 	}
-	v, ok := a.Components[e.Component].FMU.Description.Variable(e.Variable)
-	return ok && v.Causality == description.Parameter
+	v, _ := a.Components[e.Component].FMU.Description.Variable(e.Variable)
+	return v
 }
 
 // changing lists the variables that are not parameters, constants or time, except those in

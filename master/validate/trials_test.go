@@ -116,7 +116,9 @@ func TestArchives(t *testing.T) {
 		{rule: "FA2S", fails: packed("a.fmu", description, entry{"resources/zeros", strings.Repeat("\x00", 80<<20)}), pass: good},
 		{rule: "FA3", fails: packed("a.fmu", entry{"a/modelDescription.xml", smallest}), pass: good},
 		{rule: "SD2V", fails: packed("a.ssp", entry{"SystemStructure.ssd", emptySystem}, entry{"Other.ssd", emptySystem}), pass: packed("a.ssp", entry{"SystemStructure.ssd", emptySystem})},
-	}, func(id string) bool { return slices.Contains([]string{"FA0", "FA1", "FA1V", "FA2", "FA2L", "FA2S", "FA3"}, id) })
+	}, func(id string) bool {
+		return slices.Contains([]string{"FA0", "FA1", "FA1V", "FA2", "FA2L", "FA2S", "FA3"}, id)
+	})
 }
 
 // made are the FMUs that were built, by what they were built of; they live as long as
