@@ -241,6 +241,9 @@ func (f *FMU) findPlace(add adder) error {
 		return err
 	}
 	p.inside = filepath.ToSlash(strings.TrimPrefix(p.Path, dir+string(filepath.Separator)))
+	if what := diag.PointerFile(p.Path); what != "" {
+		return add(diag.AsPointer(ruleLoad), p.inside, "", "%s", what)
+	}
 	if p.Path == "" { // only sources
 		p.inside, p.Prefix = "sources", p.ID+"_"
 	}

@@ -39,7 +39,7 @@ var allowed = []struct {
 	{"ssp/graph", nil, nil},
 	{"ssp/internal/xmltree", []string{"fmi/diag"}, []string{"github.com/beevik/etree", "golang.org/x/text"}},
 	{"ssp", []string{"fmi/diag", "fmi/unit", "fmi/archive", "ssp/internal/xmltree"}, []string{"github.com/beevik/etree"}},
-	{"ssp/edit", []string{"fmi/unit", "ssp", "ssp/internal/xmltree"}, []string{"github.com/beevik/etree"}},
+	{"ssp/edit", []string{"fmi/diag", "fmi/unit", "ssp", "ssp/internal/xmltree"}, []string{"github.com/beevik/etree"}},
 	{"ssp/dialect", []string{"fmi/diag", "fmi/unit", "ssp", "ssp/edit", "ssp/internal/xmltree"}, nil},
 	{"ssp/compose", []string{"fmi/description", "fmi/diag", "fmi/unit", "ssp", "ssp/dialect", "ssp/edit"}, nil},
 	{"master", nil, nil},

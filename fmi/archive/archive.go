@@ -115,7 +115,7 @@ func Open(path string, l *diag.List, limits Limits) (*Archive, error) {
 	}
 	if !info.Mode().IsRegular() { // opening a named pipe would wait for ever
 		own := diag.List{}
-		own.Add(ruleZIP, path, "", 0, "this is not a file but %s", kindOf(info.Mode()))
+		own.Add(ruleZIP, path, "", 0, "this is not a file but %s", diag.KindOf(info.Mode()))
 		if l != nil {
 			l.Append(&own)
 		}
@@ -134,22 +134,18 @@ func Open(path string, l *diag.List, limits Limits) (*Archive, error) {
 	return a, nil
 }
 
-// kindOf names the kind of something that is not a regular file.
-func kindOf(mode fs.FileMode) string {
-	switch {
-	case mode.IsDir():
-		return "a folder"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	}
-	return "a device or socket"
-}
-
 func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits) (*Archive, error) {
 	mine := diag.List{}
 	if l != nil {
 		mine.Strict = l.Strict
 		defer func() { l.Append(&mine) }()
+	}
+	start := make([]byte, min(size, 2048))
+	if _, err := src.ReadAt(start, 0); err == nil || errors.Is(err, io.EOF) {
+		if what := diag.Pointer(start); what != "" {
+			mine.Add(diag.AsPointer(ruleZIP), path, "", 0, "%s", what)
+			return nil, mine.Err()
+		}
 	}
 	if n := lastPart(src, size); n > 0 {
 		mine.Add(ruleZIP, path, "", 0, "the file is part %d of a split archive", n+1)

@@ -66,8 +66,12 @@ func parseSignals(ctx context.Context, raw []byte, path string) (*Signals, error
 	return s, nil
 }
 
-// ReadFile is like os.ReadFile, but returns when ctx ends, even if a pipe has no writer.
+// ReadFile is like os.ReadFile, but returns when ctx ends, and refuses files that could make it wait for ever (see
+// [diag.Readable]).
 func ReadFile(ctx context.Context, path string) ([]byte, error) {
+	if err := diag.Readable(path); err != nil {
+		return nil, err
+	}
 	var raw []byte
 	var err error
 	done := make(chan struct{})

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // Table holds numbers over time.
@@ -69,7 +71,7 @@ const mostValues = 1 << 29
 //
 // Errors name file, line and remedy.
 func Read(path string, o ReadOptions) (*Table, error) {
-	f, err := os.Open(path)
+	f, err := diag.Open(path)
 	if err == nil {
 		defer f.Close()
 		var info os.FileInfo

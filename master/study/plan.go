@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -93,7 +92,7 @@ type Convergence struct {
 // Read reads a study from a YAML file. Paths in it are relative to its folder. The error has a line for
 // each mistake: file, line and remedy.
 func Read(path string) (*Plan, error) {
-	file, err := os.Open(path)
+	file, err := diag.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -214,6 +213,9 @@ func (v *count) UnmarshalYAML(n *yaml.Node) error {
 // path is now; nil = there.
 func Parse(path string, data []byte, moved func(path string) string) (*Plan, error) {
 	p := &planReader{Plan: Plan{Path: path, moved: moved}, dir: filepath.Dir(path)}
+	if what := diag.Pointer(data); what != "" {
+		return nil, fmt.Errorf("%s: %s; %s", path, what, diag.FetchPointer)
+	}
 	var doc document
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)

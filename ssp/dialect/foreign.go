@@ -5,10 +5,11 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // rebuild is the way to make a system of FMUs that another tool couples.
@@ -61,7 +62,7 @@ func Foreign(path string) error {
 	if slices.Contains([]string{".ssp", ".ssd", ".fmu"}, extension) {
 		return nil
 	}
-	file, err := os.Open(path)
+	file, err := diag.Open(path)
 	if err != nil {
 		return nil // the reader of systems returns the error
 	}
@@ -73,6 +74,9 @@ func Foreign(path string) error {
 	text, err := io.ReadAll(io.LimitReader(file, most))
 	if err != nil {
 		return nil
+	}
+	if what := diag.Pointer(text); what != "" {
+		return fmt.Errorf("%s: %s; %s", path, what, diag.FetchPointer)
 	}
 	is := func(p project) bool {
 		return (p.extensions == nil || slices.Contains(p.extensions, extension)) && p.matches(text)
