@@ -55,7 +55,7 @@ func TestIntegerFeedsReal(t *testing.T) {
 	}
 	for what, want := range map[string]func(n float64) (b, c float64){
 		"a.echo_mode: 40": func(float64) (b, c float64) { return 40, 19 },
-		"b.u: 7.5":    func(n float64) (b, c float64) { return 7.5, 0.5*n - 1 },
+		"b.u: 7.5":        func(n float64) (b, c float64) { return 7.5, 0.5*n - 1 },
 	} {
 		scenario := filepath.Join(dir, "scenario.yaml")
 		write(t, scenario, fmt.Sprintf("events:\n- at: 0.35\n  set: {%s}\n", what))

@@ -1,11 +1,14 @@
 package test
 
 import (
+	"math"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/test/probe"
 )
 
 // ofFMU is a document of a system with one component, from a source.
@@ -106,4 +109,62 @@ func TestPackProxied(t *testing.T) {
 	if code, output := macrostepIn(t, dir, "ssp", "pack", "sys", "-o", "three.ssp"); code != 2 || !strings.Contains(output, "lies outside") {
 		t.Errorf("exit code %d\n%s", code, output)
 	}
+}
+
+// A table may have the units of its inputs, in the header or in a row of their own. They are converted into those of the FMU; what
+// cannot be converted is refused.
+func TestInputUnits(t *testing.T) {
+	dir := t.TempDir()
+	table := filepath.Join(dir, "in.csv")
+	mass := fmu(t, "mass_force")
+	for _, c := range []struct {
+		table string
+		want  float64 // F at the end in N; 0 = refused
+		says  string
+	}{
+		{"t [ms],F [N]\n0,1\n10,3\n", 3, ""},
+		{"time,F / kN\n0,1\n0.01,3\n", 3000, ""},
+		{"time,mass_force.F (mN)\n0,1\n0.01,3\n", 0.003, ""},
+		{"time,F\ns,kN\n0,1\n0.01,3\n", 3000, ""},
+		{"time,F [kg.m/s2]\n0,1\n0.01,3\n", 3, ""},
+		{"time,F [m]\n0,1\n0.01,3\n", 0, `F is in "m" in the table and in "N" in the FMU: the dimensions differ`},
+		{"time,F [furlong]\n0,1\n0.01,3\n", 0, `and macrostep cannot convert one into the other; give it in "N"`},
+		{"time,G [N]\n0,1\n0.01,3\n", 0, `component mass_force has no variable "G"`},
+		{"time,x0 [m]\n0,1\n0.01,3\n", 0, "x0 [m] is not an input: its causality is parameter"},
+	} {
+		write(t, table, c.table)
+		args := []string{mass, "--stop-time", "0.01", "--step-size", "0.001", "--input", table, "--record", "*"}
+		if c.want == 0 {
+			call(t, append([]string{"run"}, args...)...).is(t, 2, c.says)
+			continue
+		}
+		f := complete(t, args...).column(t, "mass_force.F")
+		if last := f[len(f)-1]; math.Abs(last-c.want) > 1e-12*c.want {
+			t.Errorf("%q: F is %g at the end, want %g N", c.table, last, c.want)
+		}
+	}
+	// Also at an input of a system, whose connector has a unit of its own.
+	write(t, filepath.Join(dir, "SystemStructure.ssd"), strings.NewReplacer(`<ssd:System name="made">`, `<ssd:System name="made"><ssd:Connectors>
+<ssd:Connector name="push" kind="input"><ssc:Real unit="kN"/></ssd:Connector></ssd:Connectors>`, `<ssc:Unit name="K">`,
+		`<ssc:Unit name="kN"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit><ssc:Unit name="K">`).Replace(
+		document("0.01", member{name: "m", fmu: "mass_force", in: "F"}.component(""), "push → m.F")))
+	copyFMUs(t, dir, "mass_force")
+	write(t, table, "time,push [N]\n0,1\n0.01,3000\n")
+	f := complete(t, filepath.Join(dir, "SystemStructure.ssd"), "--step-size", "0.001", "--input", table).column(t, "m.F")
+	if last := f[len(f)-1]; math.Abs(last-3000) > 1e-9 {
+		t.Errorf("F is %g N at the end, want 3000", last)
+	}
+}
+
+// A tunable parameter in a table of inputs is refused with the way that works.
+func TestTunableInTable(t *testing.T) {
+	dir := t.TempDir()
+	table := filepath.Join(dir, "in.csv")
+	write(t, table, "time,p\n0,1\n")
+	path, err := probe.Pack(dir, "tunable", strings.Replace(probe.Description("tunable", "", ""), `name="p" valueReference="6" causality="parameter" variability="fixed"`,
+		`name="p" valueReference="6" causality="parameter" variability="tunable"`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(t, "run", path, "--stop-time", "1", "--input", table).is(t, 2, "p is a tunable parameter, and a table drives inputs only; a scenario changes it during the run (--scenario, macrostep help scenarios)")
 }

@@ -970,8 +970,9 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 		if len(errs) >= mostDrivenErrors {
 			break
 		}
-		i, v, connector, err := a.target(name)
-		if connector != nil && len(inputs()[name]) > 0 {
+		d, err := a.drivenTarget(name)
+		i, v, connector := d.component, d.v, d.connector
+		if connector != nil && err == nil && len(inputs()[name]) > 0 {
 			for _, in := range inputs()[name] {
 				if driven[in.component][in.variable] {
 					errs = append(errs, fmt.Errorf("%s feeds %s.%s, which is given as well; give only one of them",
@@ -982,11 +983,14 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 			continue
 		}
 		switch {
-		case connector != nil:
+		case connector != nil && err == nil:
 			errs = append(errs, fmt.Errorf(
 				"%s is not an input of the outermost system that feeds an input of an FMU; only free inputs can be given from outside", name))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(err, ssp.Input)))
+		case v.Causality == description.Parameter && v.Variability == description.Tunable:
+			errs = append(errs, fmt.Errorf("%s is a tunable parameter, and a table drives inputs only; "+
+				"a scenario changes it during the run (--scenario, macrostep help scenarios)", name))
 		case v.Causality != description.Input:
 			errs = append(errs, fmt.Errorf("%s is not an input: its causality is %s; only free inputs can be given from outside",
 				name, v.Causality))

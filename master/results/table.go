@@ -248,8 +248,8 @@ var units = sync.OnceValue(func() (u struct{ inBrackets, inParens, behindBar, is
 	return u
 })
 
-// splitUnit splits the unit off a name.
-func splitUnit(name string) (bare, unit string) {
+// SplitUnit splits the unit off a name.
+func SplitUnit(name string) (bare, unit string) {
 	forms := units()
 	if m := forms.timeBar.FindStringSubmatch(name); m != nil {
 		return strings.TrimSuffix(name, "/"+m[1]), m[1]
@@ -280,7 +280,7 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 	p.timeAt = -1
 	for i, name := range names[:p.fields] {
 		name = strings.TrimSpace(strings.Clone(name))
-		bare, unit := splitUnit(name)
+		bare, unit := SplitUnit(name)
 		p.t.Columns = append(p.t.Columns, Column{Name: name, Bare: bare, Unit: unit})
 		switch {
 		case p.timeAt >= 0:
