@@ -3,6 +3,7 @@ package master
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -422,10 +423,14 @@ func (s *System) DiscreteLinks() []DiscreteLink {
 			To:   s.Infos[d.to].Name + "." + s.Infos[d.to].DiscreteIn[d.toPort].Name,
 		}
 		if d.table != nil {
-			l.Map = fmt.Sprint(" by ", d.table) // maps are printed in order
+			var pairs []string
+			for _, from := range slices.Sorted(maps.Keys(d.table)) {
+				pairs = append(pairs, fmt.Sprintf("%d → %d", from, d.table[from]))
+			}
+			l.Map = " by " + strings.Join(pairs, ", ")
 		}
 		if d.linear != nil {
-			l.Map += fmt.Sprintf(" × %g + %g", d.linear.Gain, d.linear.Offset)
+			l.Map += fmt.Sprintf(" times %v plus %v", d.linear.Gain, d.linear.Offset)
 		}
 		out = append(out, l)
 	}
