@@ -208,7 +208,7 @@ var Settings = []*Entry{
 			r.MonitorEnergy = r.MonitorEnergy || strings.HasPrefix(text, "bond.")
 			return "", err
 		}},
-	{Name: "output-interval", Category: results, Annotation: "outputInterval", Doc: "at most one row in each `T` seconds",
+	{Name: "output-interval", Category: results, Annotation: "outputInterval", Doc: "at most one row in each `T` seconds, counted from the start",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.Interval, err = Positive(ParseTime)(text)
 			return "", err
