@@ -67,6 +67,9 @@ func Open(path string, o OpenOptions) (*FMU, *diag.List, error) {
 	f.compile = o.Compile
 	if info.IsDir() {
 		err = f.openFolder(path, l)
+	} else if filepath.Base(abs) == descriptionName {
+		return nil, l, fmt.Errorf("%s is the description of an FMU, not the FMU; give the folder of the unpacked FMU, %s, or the .fmu",
+			path, filepath.Dir(path))
 	} else {
 		err = f.openArchive(path, o, l)
 	}

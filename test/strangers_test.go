@@ -168,3 +168,26 @@ func TestTunableInTable(t *testing.T) {
 	}
 	call(t, "run", path, "--stop-time", "1", "--input", table).is(t, 2, "p is a tunable parameter, and a table drives inputs only; a scenario changes it during the run (--scenario, macrostep help scenarios)")
 }
+
+// What lies beside a system or FMU, or a folder without one, is refused with what to give instead.
+func TestNotASystem(t *testing.T) {
+	dir := t.TempDir()
+	mkdir(t, filepath.Join(dir, "empty"))
+	mkdir(t, filepath.Join(dir, "unpacked"))
+	if err := unzip(fmu(t, "mass_force"), filepath.Join(dir, "unpacked")); err != nil {
+		t.Fatal(err)
+	}
+	copyFMUs(t, filepath.Join(dir, "fmus"), "mass_force", "coupling")
+	description := filepath.Join("unpacked", "modelDescription.xml")
+	for args, says := range map[string]string{
+		"run " + description:                   "is the description of an FMU, not a system; give the folder of the unpacked FMU, unpacked, or the .fmu",
+		"ssp new " + description + " -o b.ssd": "is the description of an FMU, not the FMU; give the folder of the unpacked FMU, unpacked, or the .fmu",
+		"run empty":                            "empty: the folder is empty [SD2]; give the folder of a system or of an unpacked FMU",
+		"ssp graph empty":                      "empty: the folder is empty",
+		"info fmus":                            "neither SystemStructure.ssd nor modelDescription.xml, but coupling.fmu, mass_force.fmu; macrostep ssp new makes a system of FMUs",
+	} {
+		if code, output := macrostepIn(t, dir, strings.Fields(args)...); code != 2 || !strings.Contains(output, says) {
+			t.Errorf("%s: exit code %d, want 2 and %q\n%s", args, code, says, output)
+		}
+	}
+}
