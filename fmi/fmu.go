@@ -67,6 +67,9 @@ func Open(path string, o OpenOptions) (*FMU, *diag.List, error) {
 	f.compile = o.Compile
 	if info.IsDir() {
 		err = f.openFolder(path, l)
+	} else if filepath.Base(abs) == descriptionName {
+		return nil, l, fmt.Errorf("%s is the description of an FMU, not the FMU; give the folder of the unpacked FMU, %s, or the .fmu",
+			path, filepath.Dir(path))
 	} else {
 		err = f.openArchive(path, o, l)
 	}
@@ -239,6 +242,12 @@ func Hash(path string) (string, error) {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
 }
 
+// isFile reports whether a path is a regular file or a link to one.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // hashTree hashes names and contents of all files except those in extra/, which
 // tools may change (fmi2 3, 11).
 func hashTree(dir string) (string, error) {
@@ -257,7 +266,7 @@ func hashTree(dir string) (string, error) {
 			}
 			return nil
 		}
-		if !e.Type().IsRegular() {
+		if !isFile(path) {
 			return nil
 		}
 		r, err := os.Open(path)

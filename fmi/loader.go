@@ -241,6 +241,9 @@ func (f *FMU) findPlace(add adder) error {
 		return err
 	}
 	p.inside = filepath.ToSlash(strings.TrimPrefix(p.Path, dir+string(filepath.Separator)))
+	if what := diag.PointerFile(p.Path); what != "" {
+		return add(diag.AsPointer(ruleLoad), p.inside, "", "%s", what)
+	}
 	if p.Path == "" { // only sources
 		p.inside, p.Prefix = "sources", p.ID+"_"
 	}
@@ -475,7 +478,7 @@ func libraries(dir string) []string {
 	}
 	var out []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), native.LibrarySuffix) {
+		if strings.HasSuffix(e.Name(), native.LibrarySuffix) && isFile(filepath.Join(dir, e.Name())) {
 			out = append(out, e.Name())
 		}
 	}

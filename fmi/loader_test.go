@@ -86,6 +86,27 @@ func warns(t *testing.T, f *FMU, id string) *collector {
 	return c
 }
 
+// A library in an unpacked FMU may be a link to a versioned file.
+func TestLinkedLibrary(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // links need a privilege there
+	}
+	f, lib := place(t)
+	build(t, lib+".1", []string{"probe.c"})
+	must(t, os.Symlink(filepath.Base(lib)+".1", lib))
+	before, err := hashTree(f.Dir)
+	must(t, err)
+	if _, err := f.Locate(); err != nil || f.place.Path != lib {
+		t.Errorf("found %q, %v; want %q", f.place.Path, err, lib)
+	}
+	must(t, os.WriteFile(lib+".1", []byte("other"), 0o644))
+	if after, err := hashTree(f.Dir); err != nil || after == before {
+		t.Errorf("the hash is that of another library, %v", err)
+	}
+	must(t, os.Remove(lib+".1"))
+	refuses(t, &FMU{Dir: f.Dir, Path: f.Path, Description: f.Description}, "FA5", runtime.GOOS)
+}
+
 func TestLoadErrors(t *testing.T) {
 	f, _ := place(t)
 	must(t, os.MkdirAll(f.Dir, 0o755))

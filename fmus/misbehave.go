@@ -52,7 +52,7 @@ func Misbehaving() []string {
 func BuildMisbehaving(dir, as, name string, starts map[string]string) (path string, err error) {
 	i := slices.IndexFunc(misbehaving(), func(m *model) bool { return m.name == name })
 	if i < 0 {
-		return "", fmt.Errorf("no misbehaving FMU is called %q; choose one of %v", name, Misbehaving())
+		return "", fmt.Errorf("no misbehaving FMU is called %q; choose one of %s", name, strings.Join(Misbehaving(), ", "))
 	}
 	m := misbehaving()[i]
 	if !identifier(as) {
@@ -89,7 +89,7 @@ func (m *model) startAt(name, value string) error {
 	case v.enumeration != "":
 		item := slices.Index(v.items, value)
 		if item < 0 {
-			return fmt.Errorf("%s cannot start at %q; it must be one of %v", name, value, v.items)
+			return fmt.Errorf("%s cannot start at %q; it must be one of %s", name, value, strings.Join(v.items, ", "))
 		}
 		v.start = float64(item)
 	case v.role == count:

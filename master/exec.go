@@ -380,7 +380,7 @@ func (x *Exec) coupleDiscrete(i int, t float64) {
 	}
 	for _, l := range x.Sys.linkAt[i] {
 		d := &x.Sys.discrete[l]
-		copyMapped(to, d.in, &x.discreteOut[d.from], d.out, d.kind, d.table)
+		copyMapped(to, d.in, &x.discreteOut[d.from], d.out, d.kind, d.table, d.linear)
 	}
 	if x.steering != nil {
 		for k := range x.steering.pins {
@@ -391,13 +391,18 @@ func (x *Exec) coupleDiscrete(i int, t float64) {
 	}
 }
 
-// copyMapped copies one discrete value, replaced by the table if it is a key there.
-func copyMapped(to *Values, in int, from *Values, out int, kind Kind, table map[int32]int32) {
+// copyMapped copies one discrete value, replaced by the table if it is a key there. An Integer becomes a Real by linear; nil = it
+// stays an Integer.
+func copyMapped(to *Values, in int, from *Values, out int, kind Kind, table map[int32]int32, linear *Linear) {
 	switch kind {
 	case Integer:
 		v := from.Integer[out]
 		if mapped, ok := table[v]; ok {
 			v = mapped
+		}
+		if linear != nil {
+			to.Real[in] = linear.Gain*float64(v) + linear.Offset
+			return
 		}
 		to.Integer[in] = v
 	case Boolean:
@@ -419,12 +424,17 @@ func copyMapped(to *Values, in int, from *Values, out int, kind Kind, table map[
 
 // transferred returns the value that a parameter gets from its source, as the only one.
 func (x *Exec) transferred(t *transfer) Values {
-	v := NewValues([]Port{{Kind: t.kind}})
+	port := x.Sys.Infos[t.to].Params[t.parameter]
+	v := NewValues([]Port{port})
 	if t.kind == Real {
 		v.Real[0] = t.linear.Gain*x.Out(t.from)[t.out] + t.linear.Offset
 		return v
 	}
-	copyMapped(&v, 0, &x.discreteOut[t.from], t.out, t.kind, t.table)
+	var linear *Linear
+	if port.Kind != t.kind {
+		linear = &t.linear
+	}
+	copyMapped(&v, 0, &x.discreteOut[t.from], t.out, t.kind, t.table, linear)
 	return v
 }
 

@@ -261,7 +261,7 @@ func (v *Variable) Set(to Scalar) error {
 	switch {
 	case v.tune >= 0:
 		return v.setTunable(to)
-	case v.Port.Kind == Real:
+	case v.Coupled():
 		return v.Override(Linear{Offset: to.Real})
 	}
 	v.mark()
@@ -270,10 +270,11 @@ func (v *Variable) Set(to Scalar) error {
 	} else {
 		for _, l := range v.sinks() {
 			d := &r.sys.discrete[l]
-			from, mapped := NewValues([]Port{v.Port}), NewValues([]Port{v.Port})
+			fed := r.sys.Infos[d.to].DiscreteIn[d.toPort]
+			from, mapped := NewValues([]Port{v.Port}), NewValues([]Port{fed})
 			to.write(&from, 0)
-			copyMapped(&mapped, 0, &from, 0, d.kind, d.table)
-			value := to
+			copyMapped(&mapped, 0, &from, 0, d.kind, d.table, d.linear)
+			value := Scalar{Kind: fed.Kind}
 			value.read(&mapped, 0)
 			r.pin(v, d.to, d.in, value)
 		}

@@ -125,7 +125,7 @@ type Info struct {
 	Name        string // hierarchical, unique in the system
 	Source      string // for messages: the file of an FMU; "" = none
 	In, Out     []Port // Real: the vectors u and y; internal ones at the end of Out
-	DiscreteIn  []Port // Integer, Boolean and String
+	DiscreteIn  []Port // Integer, Boolean and String, and Reals that take an Integer
 	DiscreteOut []Port
 	Watch       []Port // further variables, only recorded
 	Params      []Port // parameters that outputs of other subsystems may set (ParameterSetter)

@@ -3,6 +3,7 @@ package master
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -71,23 +72,24 @@ func (e Endpoint) split(subsystems map[string]int) Endpoint {
 
 // transfer gives a parameter the value of an output during the initialisation.
 type transfer struct {
-	kind      Kind
-	from, to  int // subsystem
-	fromPort  int // index in Out, or in DiscreteOut
-	out       int // index in Out, or among the discrete values of the kind
-	parameter int // index in Params
+	kind      Kind // of the source
+	from, to  int  // subsystem
+	fromPort  int  // index in Out, or in DiscreteOut
+	out       int  // index in Out, or among the discrete values of the kind
+	parameter int  // index in Params
 	linear    Linear
 	table     map[int32]int32
 }
 
 // discreteLink copies one Integer, Boolean or String.
 type discreteLink struct {
-	kind     Kind
-	from, to int // subsystem
-	out, in  int // index among the values of the kind
-	fromPort int // index in DiscreteOut
-	toPort   int // index in DiscreteIn
+	kind     Kind // of the source
+	from, to int  // subsystem
+	out, in  int  // index among the values of the kind
+	fromPort int  // index in DiscreteOut
+	toPort   int  // index in DiscreteIn
 	table    map[int32]int32
+	linear   *Linear // for an Integer that becomes a Real; nil for all others
 }
 
 // NewSystem makes a system. It fails if a name is used twice, a port of a dependency or connection does
@@ -202,11 +204,17 @@ func (s *System) connectReal(u, y int, c Connection) error {
 // connectDiscrete connects port out of a subsystem's DiscreteOut to port in of another's DiscreteIn.
 func (s *System) connectDiscrete(from, out, to, in int, c Connection) error {
 	outs, ins := s.Infos[from].DiscreteOut, s.Infos[to].DiscreteIn
-	if ins[in].Kind != outs[out].Kind {
+	widens := outs[out].Kind == Integer && ins[in].Kind == Real
+	switch {
+	case widens && c.Linear == nil:
+		c.Linear = &Linear{Gain: 1}
+	case widens:
+	case ins[in].Kind != outs[out].Kind:
 		return errTypes
-	}
-	if err := c.check(ins[in].Kind); err != nil {
-		return err
+	default:
+		if err := c.check(ins[in].Kind); err != nil {
+			return err
+		}
 	}
 	for _, l := range s.linkAt[to] {
 		if d := &s.discrete[l]; d.toPort == in {
@@ -215,8 +223,8 @@ func (s *System) connectDiscrete(from, out, to, in int, c Connection) error {
 	}
 	s.linkAt[to] = append(s.linkAt[to], len(s.discrete))
 	s.discrete = append(s.discrete, discreteLink{
-		kind: ins[in].Kind, from: from, to: to, fromPort: out, toPort: in,
-		out: indexOfKind(outs, out), in: indexOfKind(ins, in), table: c.Map,
+		kind: outs[out].Kind, from: from, to: to, fromPort: out, toPort: in,
+		out: indexOfKind(outs, out), in: indexOfKind(ins, in), table: c.Map, linear: c.Linear,
 	})
 	return nil
 }
@@ -231,11 +239,13 @@ func (s *System) transfer(from, out, dout, to, param int, c Connection) error {
 	if c.Linear != nil {
 		t.linear = *c.Linear
 	}
-	if ti.Params[param].Kind != t.kind {
-		return errTypes
-	}
-	if err := c.check(t.kind); err != nil {
-		return err
+	if kind := ti.Params[param].Kind; t.kind != Integer || kind != Real {
+		if kind != t.kind {
+			return errTypes
+		}
+		if err := c.check(t.kind); err != nil {
+			return err
+		}
 	}
 	if _, ok := As[ParameterSetter](s.Subsystems[to]); !ok {
 		return fmt.Errorf("%s cannot take parameters from others", ti.Name)
@@ -413,7 +423,14 @@ func (s *System) DiscreteLinks() []DiscreteLink {
 			To:   s.Infos[d.to].Name + "." + s.Infos[d.to].DiscreteIn[d.toPort].Name,
 		}
 		if d.table != nil {
-			l.Map = fmt.Sprint(" by ", d.table) // maps are printed in order
+			var pairs []string
+			for _, from := range slices.Sorted(maps.Keys(d.table)) {
+				pairs = append(pairs, fmt.Sprintf("%d → %d", from, d.table[from]))
+			}
+			l.Map = " by " + strings.Join(pairs, ", ")
+		}
+		if d.linear != nil {
+			l.Map += fmt.Sprintf(" times %v plus %v", d.linear.Gain, d.linear.Offset)
 		}
 		out = append(out, l)
 	}

@@ -57,15 +57,18 @@ func TestTransfers(t *testing.T) {
 	last.eval = func(u, y []float64) { y[0] = last.p.Real[0] }
 	scaled := wire("maker.y1", "last.r")
 	scaled.Linear = &master.Linear{Gain: 2, Offset: 1}
+	widened := wire("maker.i", "real.r") // an Integer, by the table and then as a Real
+	widened.Linear, widened.Map = &master.Linear{Gain: 0.5, Offset: 1}, map[int32]int32{4: 7}
+	real := newGiven("real")
 	table, inverted := wire("maker.i", "last.i"), wire("maker.b", "last.b")
 	table.Map, inverted.Map = map[int32]int32{4: 7}, map[int32]int32{1: 0}
 	m := maker()
-	s := system(t, []master.Subsystem{last, m, first}, wire("first.y1", "maker.r"), scaled, table, inverted, wire("maker.s", "last.s"))
+	s := system(t, []master.Subsystem{last, m, first, real}, wire("first.y1", "maker.r"), scaled, table, inverted, wire("maker.s", "last.s"), widened)
 	if len(s.Loops) != 0 {
 		t.Errorf("loops %v", s.Loops)
 	}
 	r := initialized(t, s)
-	if got := fmt.Sprint(m.p.Real, last.p); got != "[10] {[23] [7] [false] [text]}" {
+	if got := fmt.Sprint(m.p.Real, last.p, real.p.Real); got != "[10] {[23] [7] [false] [text]} [4.5]" {
 		t.Errorf("parameters %s", got)
 	}
 	if y, _ := r.Real("last.y1"); y != 23 {
@@ -89,7 +92,6 @@ func TestBadTransfers(t *testing.T) {
 		want        string
 	}{
 		{[]master.Connection{wire("maker.y1", "other.i")}, "different types"},
-		{[]master.Connection{wire("maker.i", "other.r")}, "different types"},
 		{[]master.Connection{linear}, "Real signals only"},
 		{[]master.Connection{table}, "does not apply"},
 		{[]master.Connection{wire("maker.y1", "other.r"), wire("other.y1", "other.r")}, "already has a source, maker.y1"},

@@ -3,6 +3,7 @@ package ssp
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -307,6 +308,9 @@ func (x *binder) transform() bool {
 // and name.
 func (x *binder) enter() {
 	value, err := coerceAt(x.value, &x.target, x.a.items, x.port.variable == nil)
+	if err == nil {
+		err = overflowed(x.steps, value, x.target.Name)
+	}
 	if err != nil {
 		x.l.Report(RuleValue, x.place, "the value of %q: %v", x.v.Name, err)
 		return
@@ -376,6 +380,15 @@ func (f *flattener) unitNamed(e end, name string) *unit.Base {
 	}
 	if set, ok := f.vars[e.in.index].(UnitSet); ok {
 		return set.Unit(name)
+	}
+	return nil
+}
+
+// overflowed returns an error if units and transformations have made a finite value infinite.
+func overflowed(steps []Step, last Value, target string) error {
+	first := steps[0].Value
+	if last.Type == Real && math.IsInf(last.Real, 0) && !(first.Type == Real && math.IsInf(first.Real, 0)) {
+		return fmt.Errorf("units and transformations turn it into %v, which %q cannot take", last.Real, target)
 	}
 	return nil
 }
@@ -572,7 +585,10 @@ func (x *carried) carry(a assignment, path []edge, v *Variable) bool {
 	target := *v
 	target.Name = x.to.String()
 	var err error
-	if x.value, err = x.value.coerce(&target, c.items); err != nil {
+	if x.value, err = x.value.coerce(&target, c.items); err == nil {
+		err = overflowed(x.steps, x.value, target.Name)
+	}
+	if err != nil {
 		x.l.Report(RuleValue, x.place, "the value of the connector %q: %v", x.from, err)
 	}
 	return err == nil

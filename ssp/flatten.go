@@ -617,9 +617,14 @@ type walker struct {
 func (w *walker) pass(g edge) bool {
 	to, _ := w.at(g.to)
 	what, at := way{g.from, g.to}, g.c.Place
-	if !alike(w.typ, to.typ) && !(w.constant && w.typ == Integer && to.typ == Real) {
+	linear := g.c.Transformation != nil && g.c.Transformation.Kind == Linear
+	widens := w.typ == Integer && (to.typ == Real || to.typ == Unspecified && linear) && !w.isFunction(g.to.in)
+	if !alike(w.typ, to.typ) && !widens {
 		w.l.Report(ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, w.typ, to.typ)
 		return false
+	}
+	if widens && (g.c.Transformation == nil || g.c.Transformation.Kind != IntegerMapping) { // else the mapping comes first
+		w.typ = Real
 	}
 	first, second := to.outside, to.inner
 	if g.to.in == g.within { // from inside
@@ -651,6 +656,9 @@ func (w *walker) pass(g edge) bool {
 	}
 	return true
 }
+
+// isFunction reports whether an instance is a Function, whose inputs are Reals that change within a step.
+func (f *flattener) isFunction(in *instance) bool { return in.index >= len(f.p.components) }
 
 // convertTo converts the unit of the signal.
 func (w *walker) convertTo(to face, at Place, what way) bool {
@@ -695,9 +703,8 @@ func (w *walker) passNumbers(to port, at face, place Place, what way) {
 	}
 	if w.mixed == nil {
 		w.mixed = func() {
-			w.l.Report(ruleTransformation, place, "%s: a mapping on the path gives items by name, but this connection has none "+
-				"and passes numbers; the item %q is %d before it and %d after it: "+
-				"add an EnumerationMappingTransformation to it", what, name, before, after)
+			w.l.Report(ruleUntransformed(), place, "%s: a mapping on the path gives items by name, but this connection has none "+
+				"and passes numbers; the item %q is %d before it and %d after it", what, name, before, after)
 		}
 	}
 }
@@ -853,7 +860,7 @@ func (f *flattener) flat(from, to end, path []edge) {
 		}
 		f.l.Report(rule, at, "%q and %q differ in relativeQuantity: only one is a difference of two values", from, to)
 	}
-	if !f.arrive(from, to, v, w.Items, all.table, at) {
+	if !f.arrive(from, to, v, w.Items, all.table, path, at) {
 		return
 	}
 	if all.table == nil {
@@ -891,6 +898,9 @@ func (f *flattener) checkEnds(from, to end, v, w *Variable, at Place) bool {
 
 // checkNumbers reports ends without a mapping whose numbers may mean different things.
 func (f *flattener) checkNumbers(from, to end, v, w *Variable, at Place) {
+	if v.Type == Integer && w.Type == Real {
+		return // nothing is lost
+	}
 	if v.Type != w.Type {
 		f.l.Report(ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged",
 			from, v.Type, to, w.Type)
@@ -907,7 +917,7 @@ func (f *flattener) checkNumbers(from, to end, v, w *Variable, at Place) {
 // target, with or without a mapping, because values that a mapping does not contain pass unchanged
 // (ssp 29). The numbers of an Integer are known only if it has bounds. A Structure is not checked:
 // it has no mappings that could be corrected.
-func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, table map[int32]int32, at Place) bool {
+func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, table map[int32]int32, path []edge, at Place) bool {
 	if len(items) == 0 || f.p.structure != nil {
 		return true
 	}
@@ -925,9 +935,12 @@ func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, tab
 	case v.Type == Enumeration:
 		for _, name := range slices.Sorted(maps.Keys(v.Items)) {
 			if n := becomes(v.Items[name]); !numbers[n] {
-				f.l.Report(ruleTransformation, at,
-					"%q → %q: the item %q of the source, %d, becomes %d, which is not an item of the target; "+
-						"it has %s: map it with an EnumerationMappingTransformation", from, to, name, v.Items[name], n, diag.ListItems(items))
+				rule := ruleTransformation
+				if !slices.ContainsFunc(path, func(g edge) bool { return g.c.Transformation != nil }) {
+					rule = ruleUntransformed()
+				}
+				f.l.Report(rule, at,
+					"%q → %q: the item %q of the source, %d, becomes %d, which is not an item of the target; it has %s", from, to, name, v.Items[name], n, diag.ListItems(items))
 				return false
 			}
 		}
@@ -1028,7 +1041,7 @@ func (f *flattener) inputs() {
 		at := f.inbound[e].c.Place
 		c := carrier{face: p.inner, typ: p.typ, relative: v.RelativeQuantity, constant: true}
 		all, ok := f.compose(c, nil, source, path, at)
-		if !ok || !f.arrive(source, e, Variable{Type: p.typ, Items: p.inner.items}, v.Items, all.table, at) {
+		if !ok || !f.arrive(source, e, Variable{Type: p.typ, Items: p.inner.items}, v.Items, all.table, path, at) {
 			continue
 		}
 		f.net.Inputs = append(f.net.Inputs, SystemInput{Name: source.name, Quoted: quoteName(source.name), To: FlatEnd{e.in.index, e.name},

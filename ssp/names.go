@@ -211,7 +211,7 @@ func (in *instance) declared(name string) *Connector {
 
 // connectorsNamed finds the connectors of systems with a name, in quotes or not.
 func (p *Package) connectorsNamed(name string) (out []end) {
-	read := unquoteName
+	read := UnquoteName
 	var find func(in *instance, rest string)
 	find = func(in *instance, rest string) {
 		if in.index >= 0 || in.signals != nil {
@@ -236,8 +236,8 @@ func (p *Package) connectorsNamed(name string) (out []end) {
 	return out
 }
 
-// unquoteName reverses quoteName.
-func unquoteName(s string) (name string, ok bool) {
+// UnquoteName returns the name of an element, connector or variable that is written in quotes, without them.
+func UnquoteName(s string) (name string, ok bool) {
 	if len(s) < 3 || s[0] != '\'' || s[len(s)-1] != '\'' {
 		return "", false
 	}

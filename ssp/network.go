@@ -78,8 +78,8 @@ type FlatComponent struct {
 	proxy       bool // the source demands a separate process
 }
 
-// proxied returns the file of a source that demands a separate process.
-func (p *Package) proxied(source string) (file string, ok bool) {
+// Proxied returns the file of a source that demands a separate process; ok is false for any other source, which is the file.
+func (p *Package) Proxied(source string) (file string, ok bool) {
 	for _, d := range p.dialects {
 		if d.Source == nil {
 			continue
@@ -415,7 +415,7 @@ func (p *Package) component(e *Component, path string, h *home) *FlatComponent {
 		return c
 	}
 	var source string
-	source, c.proxy = p.proxied(e.Source)
+	source, c.proxy = p.Proxied(e.Source)
 	rel, err := h.locate(source)
 	if err != nil {
 		c.problemRule, c.Problem = ruleFile, fmt.Errorf("component %q: %w", path, err)

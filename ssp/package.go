@@ -81,6 +81,12 @@ func (p *Package) load(variant string, l *diag.List) error {
 		if others, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd")); errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
 			return p.fail(l, "there is no %s, only %s", document, strings.Join(baseNames(others), ", "))
 		}
+		if empty := p.without(document); empty != "" && errors.Is(err, fs.ErrNotExist) {
+			rule := *ruleFile
+			rule.Remedy = "give the folder of a system or of an unpacked FMU, an .ssp, an .ssd or an .fmu"
+			l.Add(&rule, p.Path, "", 0, "%s", empty)
+			return l.Err()
+		}
 		return p.fail(l, "there is no readable %s: %v%s", document, unwrapPath(err), p.misplaced(document))
 	}
 	h := home{dir: p.Dir, shown: p.shown("")}
@@ -236,6 +242,23 @@ func (p *Package) shown(rel string) string {
 		return filepath.Join(filepath.Dir(p.Path), rel)
 	}
 	return filepath.Join(p.Path, rel)
+}
+
+// without describes a folder that has neither a system nor an FMU at its root; "" if the path is another one, or the document is in
+// another place.
+func (p *Package) without(document string) string {
+	entries, err := os.ReadDir(p.Dir)
+	if info, failed := os.Stat(p.Path); err != nil || failed != nil || !info.IsDir() || p.misplaced(document) != "" {
+		return ""
+	}
+	if len(entries) == 0 {
+		return "the folder is empty"
+	}
+	text := fmt.Sprintf("the folder has neither %s nor modelDescription.xml", document)
+	if fmus, _ := filepath.Glob(filepath.Join(p.Dir, "*.fmu")); len(fmus) > 0 {
+		text += fmt.Sprintf(", but %s; macrostep ssp new makes a system of FMUs", diag.Some(baseNames(fmus)))
+	}
+	return text
 }
 
 // misplaced describes a document of the same name in another place: with other letter case, or in a

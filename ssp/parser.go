@@ -55,8 +55,8 @@ func (p *parser) inert(n *xmltree.Node) bool {
 // parseSizedReal reads a Real of a parameter set. It refuses values beyond the range of a Float32,
 // but does not round to the precision of one.
 func parseSizedReal(element, text string) (float64, error) {
-	v, err := xmltree.ParseReal(text)
-	if err != nil || element != "Float32" {
+	v, err := xmltree.ParseValue(text)
+	if err != nil || element != "Float32" || math.IsInf(v, 0) {
 		return v, err
 	}
 	if narrow := float64(float32(v)); math.IsInf(narrow, 0) {

@@ -58,7 +58,7 @@ var (
 		Doc:    "A connector has at most one source.",
 		Remedy: "remove one of the connections"}
 	ruleTypes = &diag.Rule{ID: "SD10", Level: diag.Error, Ref: "ssp 18, 32",
-		Doc: "Both ends of a connection have the same type; Integer and Enumeration count as the same.",
+		Doc: "Both ends of a connection have the same type; Integer and Enumeration count as the same, and an Integer may feed a Real.",
 		Remedy: "connect ends of the same type; for types that FMI 2.0 does not have, connect the scalar " +
 			"variables that the FMUs have in their place, or remove the connection"}
 	ruleEnumeration = &diag.Rule{ID: "SD10E", Level: diag.Warning, Ref: "fmi2 46, ssp 32",
@@ -192,4 +192,11 @@ func Rules() []*diag.Rule {
 		RuleValue, ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase,
 		rulePunning, ruleSamePath, RuleForeign, RuleForeignPart, RuleTaken, RuleOwn, ruleDangling, ruleRing,
 	}
+}
+
+// ruleUntransformed is ruleTransformation for a connection that has no transformation.
+func ruleUntransformed() *diag.Rule {
+	rule := *ruleTransformation
+	rule.Remedy = "add an EnumerationMappingTransformation to the connection that maps the items of the source to those of the target"
+	return &rule
 }

@@ -233,6 +233,14 @@ func TestTypesOfEnds(t *testing.T) {
 			switch {
 			case from == to:
 				wantID, want = "", ""
+			case from == ssp.Integer && to == ssp.Real: // nothing is lost
+				wantID, want = "", ""
+				for way, gain := range map[string]float64{Mapping("Integer", 1, 2): 1, LinearTransform(3, 1): 3} {
+					n, l, err := Flatten(t, chain([4]string{}, [3]string{way}), nil, vars, false)
+					if err != nil || len(n.Connections) != 1 || n.Connections[0].Gain != gain || (n.Connections[0].Map[1] == 2) != (gain == 1) {
+						t.Errorf("Integer to Real with %s: %v, findings %v", way, err, l.Findings)
+					}
+				}
 			case slices.Contains(discrete, from) && slices.Contains(discrete, to):
 				wantID, want = "SD10E", fmt.Sprintf(`"a.y" is of type %s and "outer.deep.b.u" of type %s`, from, to)
 				mapped := "" // of an Integer any other number may come

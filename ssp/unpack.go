@@ -3,7 +3,6 @@ package ssp
 import (
 	"errors"
 	"io"
-	"os"
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -11,7 +10,7 @@ import (
 
 // isZip reports whether a file begins with the signature of a ZIP archive.
 func isZip(path string) bool {
-	f, err := os.Open(path)
+	f, err := diag.Open(path)
 	if err != nil {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // ValueType is the type of a connector, a value or an FMU variable (ssp 18). The sized numeric
@@ -69,7 +70,7 @@ type Value struct {
 func (v Value) String() string {
 	switch v.Type {
 	case Real:
-		return strconv.FormatFloat(v.Real, 'g', -1, 64)
+		return xmltree.FormatValue(v.Real)
 	case Boolean:
 		return strconv.FormatBool(v.Bool)
 	case Integer:
@@ -92,8 +93,8 @@ func (v Value) coerce(to *Variable, own map[string]int32) (Value, error) {
 	switch {
 	case to.Type == Real && v.Type == Real:
 		out.Real = v.Real
-		if out.Real-out.Real != 0 {
-			return Value{}, fmt.Errorf("units and transformations turn it into %v, which %q cannot take", out.Real, to.Name)
+		if math.IsNaN(out.Real) {
+			return Value{}, fmt.Errorf("units and transformations turn it into NaN, which %q cannot take", to.Name)
 		}
 	case to.Type == Real && v.Type == Integer:
 		out.Real = float64(v.Int)

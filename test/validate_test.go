@@ -138,6 +138,25 @@ func TestValidateLines(t *testing.T) {
 	}
 }
 
+// A system that cannot be put together has FMUs whose libraries are found nevertheless.
+func TestValidateBrokenSystem(t *testing.T) {
+	dir := changed(t, "two-mass-ff", `startElement="coupling" startConnector="F" endElement="mass1"`, `startElement="coupling" startConnector="G" endElement="mass1"`)
+	packed := filepath.Join(t.TempDir(), "broken.ssp")
+	all := entries(t, system(t, "two-mass-ff"))
+	for i := range all {
+		if all[i].Name == "SystemStructure.ssd" {
+			all[i].data = read(t, filepath.Join(dir, "SystemStructure.ssd"))
+		}
+	}
+	pack(t, packed, all...)
+	for _, path := range []string{dir, packed} {
+		code, output := macrostep(t, "validate", path)
+		if code != 1 || !strings.Contains(output, "SD5") || strings.Contains(output, "FA5") || strings.Contains(output, "no library") {
+			t.Errorf("%s: exit code %d\n%s", path, code, output)
+		}
+	}
+}
+
 // docs/checking.md shows what the program prints.
 func TestReadmeValidate(t *testing.T) {
 	dir := t.TempDir()

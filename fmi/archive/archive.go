@@ -2,6 +2,7 @@ package archive
 
 import (
 	"archive/zip"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -66,8 +67,14 @@ var (
 	}
 	ruleEntry = &diag.Rule{
 		ID: "FA2", Level: diag.Error, Ref: "fmi2 1, ssp 1",
-		Doc:    "Entries are regular files and folders with unique names inside the folder, stored or deflated, not encrypted.",
+		Doc: "Entries are files, links to files of the archive, and folders inside the folder, stored or deflated, not encrypted. " +
+			"Two entries of one name are equal.",
 		Remedy: "do not use the archive unless you trust its source; pack it again with a current ZIP tool",
+	}
+	ruleLink = &diag.Rule{
+		ID: "FA2L", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 1, ssp 1",
+		Doc:    "An archive has each file once, and files instead of links to them.",
+		Remedy: "harmless; pack the archive with plain files, for tools that refuse it",
 	}
 	ruleSize = &diag.Rule{
 		ID: "FA2S", Level: diag.Error, Ref: "fmi2 1",
@@ -78,7 +85,7 @@ var (
 
 // Rules lists the rules of this package.
 func Rules() []*diag.Rule {
-	return []*diag.Rule{ruleZIP, ruleName, ruleVersion, ruleEntry, ruleSize}
+	return []*diag.Rule{ruleZIP, ruleName, ruleVersion, ruleEntry, ruleLink, ruleSize}
 }
 
 // Archive is an open ZIP archive whose entries have been checked.
@@ -92,9 +99,10 @@ type Archive struct {
 }
 
 type entry struct {
-	name string // slash-separated, clean, local
-	zip  *zip.File
+	name string    // slash-separated, clean, local
+	zip  *zip.File // of a link, that to which it leads
 	dir  bool
+	link bool // not followed yet
 }
 
 // Open opens an archive and checks all entries. It appends its findings to l, which may be nil.
@@ -107,7 +115,7 @@ func Open(path string, l *diag.List, limits Limits) (*Archive, error) {
 	}
 	if !info.Mode().IsRegular() { // opening a named pipe would wait for ever
 		own := diag.List{}
-		own.Add(ruleZIP, path, "", 0, "this is not a file but %s", kindOf(info.Mode()))
+		own.Add(ruleZIP, path, "", 0, "this is not a file but %s", diag.KindOf(info.Mode()))
 		if l != nil {
 			l.Append(&own)
 		}
@@ -126,22 +134,18 @@ func Open(path string, l *diag.List, limits Limits) (*Archive, error) {
 	return a, nil
 }
 
-// kindOf names the kind of something that is not a regular file.
-func kindOf(mode fs.FileMode) string {
-	switch {
-	case mode.IsDir():
-		return "a folder"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	}
-	return "a device or socket"
-}
-
 func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits) (*Archive, error) {
 	mine := diag.List{}
 	if l != nil {
 		mine.Strict = l.Strict
 		defer func() { l.Append(&mine) }()
+	}
+	start := make([]byte, min(size, 2048))
+	if _, err := src.ReadAt(start, 0); err == nil || errors.Is(err, io.EOF) {
+		if what := diag.Pointer(start); what != "" {
+			mine.Add(diag.AsPointer(ruleZIP), path, "", 0, "%s", what)
+			return nil, mine.Err()
+		}
 	}
 	if n := lastPart(src, size); n > 0 {
 		mine.Add(ruleZIP, path, "", 0, "the file is part %d of a split archive", n+1)
@@ -160,22 +164,24 @@ func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits)
 	}
 	j := judge{list: &mine, file: path}
 	var packed, unpacked uint64
+	var again []entry // of names that the archive has already
 	for _, f := range z.File {
-		name, dir, ok := j.entry(f)
+		e, ok := j.entry(f)
 		packed = addSaturated(packed, f.CompressedSize64)
 		unpacked = addSaturated(unpacked, f.UncompressedSize64)
-		if !ok || name == "." {
+		if !ok || e.name == "." {
 			continue
 		}
-		if first, twice := a.byName[name]; twice {
-			if !dir || !a.entries[first].dir {
-				mine.Add(ruleEntry, path, f.Name, 0, "the archive has two entries %q", name)
+		if first, twice := a.byName[e.name]; twice {
+			if !e.dir || !a.entries[first].dir {
+				again = append(again, e)
 			}
 			continue
 		}
-		a.byName[name] = len(a.entries)
-		a.entries = append(a.entries, entry{name: name, zip: f, dir: dir})
+		a.byName[e.name] = len(a.entries)
+		a.entries = append(a.entries, e)
 	}
+	unpacked = addSaturated(unpacked, a.follow(&mine))
 	switch {
 	case unpacked > uint64(limits.Bytes):
 		mine.Add(ruleSize, path, "", 0, "the archive unpacks to %d MB, more than %d MB", unpacked>>20, limits.Bytes>>20)
@@ -184,6 +190,8 @@ func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits)
 			unpacked/uint64(max(size, 1)), limits.Ratio)
 	case packed > uint64(size):
 		mine.Add(ruleSize, path, "", 0, "entries of the archive overlap: together they are longer than the archive")
+	default:
+		a.compare(again, &mine)
 	}
 	j.summarise()
 	return a, mine.Err()
@@ -230,11 +238,11 @@ type judge struct {
 	firstNeeds      int
 }
 
-// entry returns the clean name of an entry, and whether it is a folder.
-func (j *judge) entry(f *zip.File) (name string, dir, ok bool) {
-	refuse := func(format string, args ...any) (string, bool, bool) {
+// entry checks an entry and cleans its name.
+func (j *judge) entry(f *zip.File) (e entry, ok bool) {
+	refuse := func(format string, args ...any) (entry, bool) {
 		j.list.Add(ruleEntry, j.file, f.Name, 0, format, args...)
-		return "", false, false
+		return entry{}, false
 	}
 	name, why, err := cleanName(f.Name)
 	if err != nil {
@@ -246,11 +254,10 @@ func (j *judge) entry(f *zip.File) (name string, dir, ok bool) {
 		}
 	}
 	mode := f.Mode()
-	dir = mode.IsDir() || strings.HasSuffix(f.Name, `\`)
+	dir := mode.IsDir() || strings.HasSuffix(f.Name, `\`)
+	link := mode&fs.ModeSymlink != 0
 	switch {
-	case mode&fs.ModeSymlink != 0:
-		return refuse("the entry is a link")
-	case !mode.IsRegular() && !dir:
+	case !mode.IsRegular() && !dir && !link:
 		return refuse("the entry is neither file nor folder but %s", mode.Type())
 	case f.Flags&0x1 != 0:
 		return refuse("the entry is encrypted")
@@ -264,22 +271,116 @@ func (j *judge) entry(f *zip.File) (name string, dir, ok bool) {
 			j.firstNew, j.firstNeeds = f.Name, v
 		}
 	}
-	return name, dir, true
+	return entry{name, f, dir, link}, true
+}
+
+// longestLink is the maximum length of the path in a link.
+const longestLink = 4096
+
+// follow replaces the links by the files to which they lead. It returns the size that this adds, and reports links that
+// lead elsewhere.
+func (a *Archive) follow(l *diag.List) (more uint64) {
+	targets := map[int]*zip.File{}
+	first := ""
+	for i := range a.entries {
+		e := &a.entries[i]
+		if !e.link {
+			continue
+		}
+		target, err := a.target(i)
+		if err != nil {
+			l.Add(ruleEntry, a.path, e.name, 0, "the entry is a link that %v", err)
+			continue
+		}
+		targets[i] = target
+		more = addSaturated(more, target.UncompressedSize64)
+		first = cmp.Or(first, e.name)
+	}
+	for i, target := range targets {
+		a.entries[i].zip, a.entries[i].link = target, false
+	}
+	if len(targets) > 0 {
+		l.Add(ruleLink, a.path, first, 0, "the entry %q is a link and is read as a copy of its target%s", first, like(len(targets)))
+	}
+	return more
+}
+
+// target returns the file to which a link leads, over further links.
+func (a *Archive) target(i int) (*zip.File, error) {
+	const most = 8 // links one after another
+	for range most {
+		e := &a.entries[i]
+		if !e.link {
+			return e.zip, nil
+		}
+		text, err := a.ReadFile(e.name, longestLink)
+		if err != nil {
+			return nil, errors.New("cannot be read")
+		}
+		to := path.Join(path.Dir(e.name), strings.ReplaceAll(string(text), `\`, "/"))
+		next, known := a.byName[to]
+		switch {
+		case len(text) == 0 || text[0] == '/' || !known:
+			return nil, fmt.Errorf("leads to %q, which is no file of the archive", text)
+		case a.entries[next].dir:
+			return nil, fmt.Errorf("leads to %q, a folder", text)
+		}
+		i = next
+	}
+	return nil, errors.New("leads to further links without end")
+}
+
+// compare reports entries that have the name of another one: equal ones are harmless.
+func (a *Archive) compare(again []entry, l *diag.List) {
+	equal, first := 0, ""
+	for _, e := range again {
+		other := &a.entries[a.byName[e.name]]
+		if e.dir || e.link || other.dir || !sameContent(e.zip, other.zip) {
+			l.Add(ruleEntry, a.path, e.zip.Name, 0, "the archive has two entries %q with different contents", e.name)
+			continue
+		}
+		equal, first = equal+1, cmp.Or(first, e.name)
+	}
+	if equal > 0 {
+		l.Add(ruleLink, a.path, first, 0, "the archive has two equal entries %q%s", first, like(equal))
+	}
+}
+
+// sameContent reports whether two files can be read and are equal.
+func sameContent(f, g *zip.File) bool {
+	if f.UncompressedSize64 != g.UncompressedSize64 || f.CRC32 != g.CRC32 {
+		return false
+	}
+	sum := func(z *zip.File) (sum [sha256.Size]byte, ok bool) {
+		r, err := z.Open()
+		if err != nil {
+			return sum, false
+		}
+		defer r.Close()
+		h := sha256.New()
+		_, err = io.Copy(h, io.LimitReader(r, int64(z.UncompressedSize64)+1))
+		return [sha256.Size]byte(h.Sum(nil)), err == nil
+	}
+	a, okA := sum(f)
+	b, okB := sum(g)
+	return okA && okB && a == b
+}
+
+// like is the end of a message on the first of n entries.
+func like(n int) string {
+	if n <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d entries like this)", n)
 }
 
 func (j *judge) summarise() {
-	more := func(n int) string {
-		if n <= 1 {
-			return ""
-		}
-		return fmt.Sprintf(" (%d entries like this)", n)
-	}
 	if j.repaired > 0 {
-		j.list.Add(ruleName, j.file, j.firstRepair, 0, "the name of the entry %q %s%s", j.firstRepair, j.why, more(j.repaired))
+		j.list.Add(ruleName, j.file, j.firstRepair, 0, "the name of the entry %q %s%s", j.firstRepair, j.why, like(j.repaired))
 	}
 	if j.newer > 0 {
 		j.list.Add(ruleVersion, j.file, j.firstNew, 0, "the entry needs version %d.%d of the ZIP format%s",
-			j.firstNeeds/10, j.firstNeeds%10, more(j.newer))
+			j.firstNeeds/10, j.firstNeeds%10, like(j.newer))
 	}
 }
 
@@ -492,13 +593,30 @@ func Unpack(zipPath, into string, l *diag.List, limits Limits) error {
 	return a.Unpack(into)
 }
 
-// Pack writes the regular files of a folder to a new archive.
+// followed is a folder in which links to files are files.
+type followed struct{ fs.FS }
+
+// ReadDir lists a folder.
+func (f followed) ReadDir(dir string) ([]fs.DirEntry, error) {
+	list, err := fs.ReadDir(f.FS, dir)
+	for i, e := range list {
+		if e.Type()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if info, err := fs.Stat(f.FS, path.Join(dir, e.Name())); err == nil && info.Mode().IsRegular() {
+			list[i] = fs.FileInfoToDirEntry(info)
+		}
+	}
+	return list, err
+}
+
+// Pack writes the files of a folder, also those to which links in it lead, to a new archive.
 func Pack(path, folder string) error {
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	z := zip.NewWriter(out)
-	err = z.AddFS(os.DirFS(folder))
+	err = z.AddFS(followed{os.DirFS(folder)})
 	return errors.Join(err, z.Close(), out.Close())
 }

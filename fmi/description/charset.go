@@ -10,6 +10,8 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // maxDescription bounds the size of a modelDescription.xml, in bytes: half a
@@ -38,6 +40,9 @@ func newSource(r io.Reader) (*source, error) {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
+	if what := diag.Pointer(head[:n]); what != "" {
+		return nil, pointerError(what)
+	}
 	head = bytes.TrimPrefix(head[:n], []byte("\xef\xbb\xbf"))
 	r = &bounded{io.MultiReader(bytes.NewReader(head), r), maxDescription}
 	var coded encoding.Encoding
@@ -56,6 +61,11 @@ func newSource(r io.Reader) (*source, error) {
 	}
 	return s, nil
 }
+
+// pointerError describes a pointer of Git LFS in the place of the document.
+type pointerError string
+
+func (e pointerError) Error() string { return string(e) }
 
 // bounded is a reader that fails beyond maxDescription bytes.
 type bounded struct {

@@ -110,7 +110,12 @@ var errStop = errors.New("stop")
 func (p *reader) read(r io.Reader) {
 	src, err := newSource(r)
 	var unsupported encodingError
+	var pointer pointerError
 	switch {
+	case errors.As(err, &pointer):
+		p.add(diag.AsPointer(ruleSchema), "/", 0, "", "%v", err)
+		p.err = errStop
+		return
 	case errors.As(err, &unsupported):
 		p.syntax(1, "%v", err)
 		return

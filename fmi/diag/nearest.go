@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -113,4 +114,14 @@ func Some(names []string) string {
 		text += fmt.Sprintf(" and %d more", n)
 	}
 	return text
+}
+
+// DecimalComma returns the end of a message on a text that is not a number: how to write it if its only fault is a decimal comma,
+// else "".
+func DecimalComma(text string) string {
+	point := strings.Replace(strings.TrimSpace(text), ",", ".", 1)
+	if _, err := strconv.ParseFloat(point, 64); err != nil || !strings.Contains(text, ",") {
+		return ""
+	}
+	return "; numbers have a decimal point instead of a comma: " + point
 }

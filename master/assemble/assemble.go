@@ -530,7 +530,7 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 			instance.Launcher, restarts = c.launcher, a.options.Restarts
 		}
 		slave, err := fmuslave.New(fmuslave.Config{
-			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
+			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Integral: p.integral, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
 			Params: p.params, Starts: p.starts, Stateless: p.stateless,
 			Options: instance, Restarts: restarts, Cache: a.options.Cache, Quirks: c.Quirks,
 			Sandbox: sandbox, Sandboxed: a.options.Sandboxed && sandbox != nil,
@@ -567,6 +567,7 @@ func able(l fmi.Launcher) bool {
 // componentPlan is the configuration of one slave.
 type componentPlan struct {
 	inputs, outputs, watch []string
+	integral               []string // inputs that are Reals and take an Integer
 	params                 []string // fed by connections during the initialisation
 	starts                 []fmuslave.Value
 	stateless              bool
@@ -617,6 +618,9 @@ func (a *Assembly) connected(plan []componentPlan) (feeds, fed []map[string]bool
 			plan[c.To.Component].params = append(plan[c.To.Component].params, c.To.Variable)
 		} else {
 			fed[c.To.Component][c.To.Variable] = true
+			if from := a.variableAt(c.From); c.Type == ssp.Real && from != nil && from.Type == description.Integer {
+				plan[c.To.Component].integral = append(plan[c.To.Component].integral, c.To.Variable)
+			}
 		}
 	}
 	return feeds, fed
@@ -720,11 +724,17 @@ func (a *Assembly) hold(o Options, plan []componentPlan, connected, driven []map
 
 // toParameter reports whether a connection leads to a parameter of an FMU.
 func (a *Assembly) toParameter(e ssp.FlatEnd) bool {
+	v := a.variableAt(e)
+	return v != nil && v.Causality == description.Parameter
+}
+
+// variableAt returns the variable at an end of a connection, nil for a function.
+func (a *Assembly) variableAt(e ssp.FlatEnd) *description.ScalarVariable {
 	if e.Component >= len(a.Components) {
-		return false // of a function
+		return nil
 	}
-	v, ok := a.Components[e.Component].FMU.Description.Variable(e.Variable)
-	return ok && v.Causality == description.Parameter
+	v, _ := a.Components[e.Component].FMU.Description.Variable(e.Variable)
+	return v
 }
 
 // changing lists the variables that are not parameters, constants or time, except those in
@@ -843,7 +853,7 @@ func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 			if len(path) > length {
 				longest, length = i, len(path)
 			}
-			if v, ok := a.Components[i].FMU.Description.Variable(rest); ok {
+			if v, ok := variableNamed(a.Components[i].FMU.Description, rest); ok {
 				out = append(out, meaning{i, v, quoted + "." + v.Name})
 			}
 			break
@@ -856,11 +866,22 @@ func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 				out[k].quoted = m.v.Name
 			}
 		}
-		if v, ok := d.Variable(name); ok {
-			out = append(out, meaning{0, v, a.Components[0].Name + "." + name})
+		if v, ok := variableNamed(d, name); ok {
+			out = append(out, meaning{0, v, a.Components[0].Name + "." + v.Name})
 		}
 	}
 	return out, longest
+}
+
+// variableNamed returns the variable with a name, which may be in quotes.
+func variableNamed(d *description.ModelDescription, name string) (*description.ScalarVariable, bool) {
+	if v, ok := d.Variable(name); ok {
+		return v, true
+	}
+	if bare, quoted := ssp.UnquoteName(name); quoted {
+		return d.Variable(bare)
+	}
+	return nil, false
 }
 
 // index maps names to components, for fast lookups in large systems.
@@ -950,8 +971,9 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 		if len(errs) >= mostDrivenErrors {
 			break
 		}
-		i, v, connector, err := a.target(name)
-		if connector != nil && len(inputs()[name]) > 0 {
+		d, err := a.drivenTarget(name)
+		i, v, connector := d.component, d.v, d.connector
+		if connector != nil && err == nil && len(inputs()[name]) > 0 {
 			for _, in := range inputs()[name] {
 				if driven[in.component][in.variable] {
 					errs = append(errs, fmt.Errorf("%s feeds %s.%s, which is given as well; give only one of them",
@@ -962,11 +984,14 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 			continue
 		}
 		switch {
-		case connector != nil:
+		case connector != nil && err == nil:
 			errs = append(errs, fmt.Errorf(
 				"%s is not an input of the outermost system that feeds an input of an FMU; only free inputs can be given from outside", name))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(err, ssp.Input)))
+		case v.Causality == description.Parameter && v.Variability == description.Tunable:
+			errs = append(errs, fmt.Errorf("%s is a tunable parameter, and a table drives inputs only; "+
+				"a scenario changes it during the run (--scenario, macrostep help scenarios)", name))
 		case v.Causality != description.Input:
 			errs = append(errs, fmt.Errorf("%s is not an input: its causality is %s; only free inputs can be given from outside",
 				name, v.Causality))

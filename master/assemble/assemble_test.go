@@ -354,6 +354,7 @@ func TestSet(t *testing.T) {
 		{[]string{"one.p.alias=8", "one.a=1"}, map[string]any{"one.q": 9.0}, false}, // an alias of what the document sets
 		{[]string{"two.mode=1", "two.b=false"}, map[string]any{"two.echo_mode": int32(1), "two.not_b": true}, false},
 		{[]string{"one.two.p=0"}, map[string]any{"one.two.q": 3.0, "one.q": 7.0}, false},
+		{[]string{"one.p=INF"}, map[string]any{"one.q": math.Inf(1)}, true},
 		{[]string{"one.p=10"}, map[string]any{"one.q": 13.0}, true},
 		{[]string{"one.at=-3"}, nil, true},
 	} {
@@ -375,6 +376,7 @@ func TestSet(t *testing.T) {
 		{"one.coumt=1", `did you mean "count"?`},
 		{"one.two.none=1", `component one.two has no variable "none"`},
 		{"one.p=heavy", "is a Real; give a finite number"},
+		{"one.p=2,5", "numbers have a decimal point instead of a comma: 2.5"},
 		{"one.p=NaN", "finite number"},
 		{"one.p=1e999", "finite number"},
 		{"one.at=1.5", "is an Integer; give a whole number of 32 bits"},
@@ -441,6 +443,10 @@ func TestLongestPath(t *testing.T) {
 		// Only p has a p.alias, only p.p has a p.
 		a := sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "p.p.alias", Value: "8"}, {Name: "p.p.p", Value: "3"}}})
 		_, values := run(t, a, 1, 0.5)
+		expect(t, values, map[string]any{"p.q": 11.0, "p.p.q": 6.0})
+		// Quotes are allowed around every part.
+		a = sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "'p'.'p.alias'", Value: "8"}, {Name: "'p.p'.'p'", Value: "3"}}})
+		_, values = run(t, a, 1, 0.5)
 		expect(t, values, map[string]any{"p.q": 11.0, "p.p.q": 6.0})
 	}
 	both, err := fmus.Pack(t.TempDir(), "both", strings.Replace(probe.Description("both", "", ""), `name="u"`, `name="p.u"`, 1), "int nothing;\n")

@@ -106,9 +106,7 @@ func (c *checker) variable(e ssp.FlatEnd) (*description.ScalarVariable, *descrip
 	if e.Component >= len(c.a.Components) {
 		return nil, nil
 	}
-	d := c.a.Components[e.Component].FMU.Description
-	v, _ := d.Variable(e.Variable)
-	return v, d
+	return c.a.variableAt(e), c.a.Components[e.Component].FMU.Description
 }
 
 // openPorts finds inputs without a value and outputs without a connection.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/ssp"
 )
 
@@ -124,6 +125,57 @@ type Input struct {
 	variable  string
 }
 
+// drivenTarget is target for a name in Options.Driven, which may have a unit: "u [kN]". The value of the target is gain times the
+// given one plus offset.
+func (a *Assembly) drivenTarget(name string) (d drivenTarget, err error) {
+	d.gain = 1
+	if d.component, d.v, d.connector, err = a.target(name); err == nil {
+		return d, nil
+	}
+	bare, text := results.SplitUnit(name)
+	if bare == name {
+		return d, err
+	}
+	if d.component, d.v, d.connector, err = a.target(bare); err != nil {
+		return d, err
+	}
+	var own *unit.Base // of the target, and its name
+	var of string
+	var relative bool
+	given := results.Unit(text)
+	if c := d.connector; c != nil {
+		own, of = c.UnitBase, c.Unit
+	} else if d.v.Type == description.Real {
+		description := a.Components[d.component].FMU.Description
+		own, of, relative = baseUnit(description, d.v), d.v.Real.Unit, d.v.Real.RelativeQuantity
+		if u, ok := description.Unit(text); ok && u.Base != nil {
+			given = u.Base
+		}
+	}
+	if own == nil {
+		own = results.Unit(of)
+	}
+	switch {
+	case of == "" || text == "" || of == text:
+		return d, nil
+	case given == nil || own == nil:
+		return d, fmt.Errorf("%s is in %q in the table and in %q in the FMU, and macrostep cannot convert one into the other; give it in %q",
+			bare, text, of, of)
+	}
+	if d.gain, d.offset, err = unit.Convert(given, own, relative); err != nil {
+		return d, fmt.Errorf("%s is in %q in the table and in %q in the FMU: %w; give it in %q", bare, text, of, err, of)
+	}
+	return d, nil
+}
+
+// drivenTarget is an input that a signal drives: a variable, or a connector of a system.
+type drivenTarget struct {
+	component    int
+	v            *description.ScalarVariable
+	connector    *ssp.SystemConnector
+	gain, offset float64
+}
+
 // Inputs returns the inputs of FMUs that a column of a table feeds, for names of columns that are
 // not names of inputs in System: inputs of the outermost system, with and without quotes, and
 // other names in Options.Driven.
@@ -138,13 +190,23 @@ func (a *Assembly) Inputs() map[string][]Input {
 		}
 	}
 	for _, name := range a.options.Driven {
-		all, _ := a.meanings(name) // target would compose an error message, which takes long
-		if len(all) != 1 || a.pkg != nil && len(a.pkg.SystemConnectors(name)) > 0 {
+		bare, _ := results.SplitUnit(name)
+		all, _ := a.meanings(name) // drivenTarget would compose an error message, which takes long
+		if len(out[name]) > 0 || bare == name && (len(all) != 1 || a.pkg != nil && len(a.pkg.SystemConnectors(name)) > 0) {
 			continue
 		}
-		i, v := all[0].component, all[0].v
-		if settled := a.Components[i].Name + "." + v.Name; settled != name {
-			out[name] = []Input{{Name: settled, Gain: 1, component: i, variable: v.Name}}
+		d, err := a.drivenTarget(name)
+		switch {
+		case err != nil:
+		case d.connector != nil:
+			for _, in := range out[bare] {
+				in.Gain, in.Offset = in.Gain*d.gain, in.Gain*d.offset+in.Offset
+				out[name] = append(out[name], in)
+			}
+		default:
+			if settled := a.Components[d.component].Name + "." + d.v.Name; settled != name {
+				out[name] = []Input{{Name: settled, Gain: d.gain, Offset: d.offset, component: d.component, variable: d.v.Name}}
+			}
 		}
 	}
 	return out
@@ -169,15 +231,15 @@ func (a *Assembly) ItemsOf(name string) map[string]int32 {
 func (a *Assembly) Items() map[string]map[string]int32 {
 	out := map[string]map[string]int32{}
 	for _, name := range a.options.Driven {
-		i, v, connector, err := a.target(name)
+		d, err := a.drivenTarget(name)
 		switch {
 		case err != nil:
-		case connector != nil:
-			if c := a.typed(connector); len(c.Items) > 0 {
+		case d.connector != nil:
+			if c := a.typed(d.connector); len(c.Items) > 0 {
 				out[name] = c.Items
 			}
-		case v.Type == description.Enumeration:
-			if of, ok := (variables{a.Components[i].FMU.Description}).Lookup(v.Name); ok && len(of.Items) > 0 {
+		case d.v.Type == description.Enumeration:
+			if of, ok := (variables{a.Components[d.component].FMU.Description}).Lookup(d.v.Name); ok && len(of.Items) > 0 {
 				out[name] = of.Items
 			}
 		}

@@ -28,19 +28,16 @@ type Model struct {
 
 // OpenModel opens an .ssp, a folder with SystemStructure.ssd, an .ssd, or a single .fmu, whose
 // component has the name of the file without .fmu. Concurrent runs call the functions in the
-// options concurrently. The model is never nil: with an error, it has the findings.
+// options concurrently. The model is never nil: with an error, it has the findings, and the FMUs that could be opened until Close.
 func OpenModel(path string, o Options) (*Model, error) {
 	a := &Assembly{Findings: diag.List{Strict: o.Strict}, opening: fmi.OpenOptions{Strict: o.Strict, Compile: o.Compile}}
 	m := &Model{first: a, users: 1, placed: map[string]bool{}}
 	a.model = m
-	if err := a.openAt(path, o); err != nil {
-		return m, errors.Join(err, m.Close())
-	}
-	return m, nil
+	return m, a.openAt(path, o)
 }
 
 // Open opens a model for one system with the values of Options.Set. Closing the assembly closes
-// the model. The assembly is never nil: with an error, it has the findings.
+// the model. The assembly is never nil, and needs Close after an error, too.
 func Open(path string, o Options) (*Assembly, error) {
 	m, err := OpenModel(path, o)
 	return m.first, err

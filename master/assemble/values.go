@@ -61,9 +61,9 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 	out := fmuslave.Value{Variable: v.Name}
 	switch v.Type {
 	case description.Real:
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return out, errors.New("the variable is a Real; give a finite number")
+		x, err := strconv.ParseFloat(text, 64) // also INF and -INF
+		if err != nil || math.IsNaN(x) {
+			return out, fmt.Errorf("the variable is a Real; give a finite number, INF or -INF%s", diag.DecimalComma(text))
 		}
 		out.Real = x
 	case description.Integer, description.Enumeration:

@@ -81,8 +81,8 @@ func (s *Slave) describe(c *Config) error {
 		}
 	}
 	s.info.Params, s.params = ports(params), params
-	s.info.In, s.in, s.info.DiscreteIn, s.discreteIn = split(ins)
-	s.info.Out, s.out, s.info.DiscreteOut, s.discreteOut = split(outs)
+	s.info.In, s.in, s.info.DiscreteIn, s.discreteIn = split(ins, c.Integral)
+	s.info.Out, s.out, s.info.DiscreteOut, s.discreteOut = split(outs, nil)
 	if err := s.monitor(d, c.Monitor); err != nil {
 		return err
 	}
@@ -215,10 +215,10 @@ func ports(list []signal) []master.Port {
 	return out
 }
 
-// split separates the Reals, which are extrapolated, from the other signals.
-func split(list []signal) (reals []master.Port, r []signal, others []master.Port, o []signal) {
+// split separates the Reals, which are extrapolated, from the other signals, among them those that take an Integer.
+func split(list []signal, integral []string) (reals []master.Port, r []signal, others []master.Port, o []signal) {
 	for _, g := range list {
-		if g.kind == master.Real {
+		if g.kind == master.Real && !slices.Contains(integral, g.variable.Name) {
 			r = append(r, g)
 		} else {
 			o = append(o, g)

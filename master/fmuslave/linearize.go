@@ -346,7 +346,7 @@ func (s *Slave) DirectionalDerivative(du, dy []float64) error { return s.Lineari
 // start, whose derivative is 0; that of variables that are only monitored is NaN.
 func (s *Slave) InitialSlopes(du, dy []float64) error {
 	asked := &s.initUnknowns
-	if err := s.instance.GetDirectionalDerivative(asked.vr, s.initPlan.RealIn, du, asked.values); err != nil {
+	if err := s.instance.GetDirectionalDerivative(asked.vr, s.initPlan.RealIn[:len(s.in)], du, asked.values); err != nil {
 		return err
 	}
 	for k := range dy {

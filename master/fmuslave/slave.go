@@ -25,12 +25,13 @@ type Value struct {
 
 // Config describes an FMU as a subsystem.
 type Config struct {
-	Name    string // of the component
-	FMU     *fmi.FMU
-	Inputs  []string // variables that the master drives
-	Outputs []string // outputs and calculated parameters that are coupled or recorded
-	Watch   []string // further variables that are recorded
-	Params  []string // parameters that outputs of other subsystems set during the initialisation
+	Name     string // of the component
+	FMU      *fmi.FMU
+	Inputs   []string // variables that the master drives
+	Outputs  []string // outputs and calculated parameters that are coupled or recorded
+	Integral []string // those of Inputs that are Reals and take an Integer
+	Watch    []string // further variables that are recorded
+	Params   []string // parameters that outputs of other subsystems set during the initialisation
 	// Monitor lists further Reals that are read with the outputs at each step, after the initialisation.
 	// Those not in Outputs become internal ports after the outputs.
 	Monitor   []Monitored
@@ -174,7 +175,11 @@ func (s *Slave) Info() *master.Info { return &s.info }
 // planStep lists the variables that are set and read at each step.
 func (s *Slave) planStep() {
 	p := &s.initPlan
-	p.RealIn = references(s.in, master.Real)
+	p.RealIn = slices.Concat(references(s.in, master.Real), references(s.discreteIn, master.Real))
+	p.DerivativeIn = make([]int, 0, len(s.in))
+	for k := range s.in {
+		p.DerivativeIn = append(p.DerivativeIn, k) // an Integer has none
+	}
 	p.IntegerIn = references(s.discreteIn, master.Integer)
 	p.BooleanIn = references(s.discreteIn, master.Boolean)
 	p.RealOut = references(s.out[:s.coupled], master.Real)
@@ -435,6 +440,7 @@ func (s *Slave) SetInputs(u []float64) error {
 
 // SetDiscrete stages discrete inputs.
 func (s *Slave) SetDiscrete(v *master.Values) error {
+	copy(s.stepper.RealIn[len(s.in):], v.Real)
 	copy(s.stepper.IntegerIn, v.Integer)
 	for i, b := range v.Boolean {
 		s.stepper.BooleanIn[i] = 0

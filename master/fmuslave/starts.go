@@ -131,6 +131,8 @@ func (s *Slave) refusedInput(err error) error {
 	for _, g := range s.discreteIn {
 		var value Value
 		switch k := at[g.kind]; g.kind {
+		case master.Real:
+			value.Real = u.Discrete.Real[k]
 		case master.Integer:
 			value.Integer = u.Discrete.Integer[k]
 		case master.Boolean:
@@ -267,6 +269,8 @@ func (s *Slave) stage(v *description.ScalarVariable, value Value) {
 			continue
 		}
 		switch in.kind {
+		case master.Real:
+			start.Real[k] = value.Real
 		case master.Integer:
 			start.Integer[k] = value.Integer
 		case master.Boolean:

@@ -68,6 +68,7 @@ func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float
 // Staged copies the inputs that are staged now.
 func (s *Slave) Staged() fmuprobe.Inputs {
 	u := fmuprobe.Inputs{Real: slices.Clone(s.stepper.RealIn[:len(s.in)])}
+	u.Discrete.Real = slices.Clone(s.stepper.RealIn[len(s.in):])
 	u.Discrete.Integer = slices.Clone(s.stepper.IntegerIn)
 	for _, b := range s.stepper.BooleanIn {
 		u.Discrete.Boolean = append(u.Discrete.Boolean, b != 0)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -217,8 +218,8 @@ func (f Facts) AddSystem(sys *master.System) {
 func short(names []string) string {
 	const most = 8
 	if len(names) <= most {
-		return fmt.Sprintf("%q", names)
+		return strings.Join(names, ", ")
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", names))
-	return fmt.Sprintf("%q and %d more (sha256 %x)", names[:most], len(names)-most, sum[:8])
+	return fmt.Sprintf("%s and %d more (sha256 %x)", strings.Join(names[:most], ", "), len(names)-most, sum[:8])
 }

@@ -22,6 +22,7 @@ import (
 type Signals struct {
 	Path  string
 	Names []string  // of the columns, without time
+	Named []string  // the same with the units of a row of units or a binary file: "u [kN]"
 	Times []float64 // s; finite, never decreasing
 
 	index   map[string]int // columns by name
@@ -62,13 +63,22 @@ func parseSignals(ctx context.Context, raw []byte, path string) (*Signals, error
 	s := &Signals{Path: path, Times: t.Times, good: map[checked]bool{}, index: map[string]int{}, table: t}
 	for i, c := range t.Columns {
 		s.index[c.Name] = i
+		named := c.Name
+		if c.Unit != "" && c.Bare == c.Name { // from a row of units or a binary file
+			named += " [" + c.Unit + "]"
+		}
+		s.Named = append(s.Named, named)
 		s.Names, s.columns, s.source = append(s.Names, c.Name), append(s.columns, c.Values), append(s.source, i)
 	}
 	return s, nil
 }
 
-// ReadFile is like os.ReadFile, but returns when ctx ends, even if a pipe has no writer.
+// ReadFile is like os.ReadFile, but returns when ctx ends, and refuses files that could make it wait for ever (see
+// [diag.Readable]).
 func ReadFile(ctx context.Context, path string) ([]byte, error) {
+	if err := diag.Readable(path); err != nil {
+		return nil, err
+	}
 	var raw []byte
 	var err error
 	done := make(chan struct{})
@@ -89,8 +99,8 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 // lists the items.
 func (s *Signals) Items(by map[string]map[string]int32) error {
 	var errs []error
-	for col, name := range s.Names {
-		items := by[name]
+	for col := range s.Names {
+		items := by[s.Named[col]]
 		if len(items) == 0 {
 			continue
 		}
@@ -154,7 +164,7 @@ func (s *Signals) Expand(by map[string][]Derived) error {
 	var source []int
 	index := make(map[string]int, len(s.Names))
 	for col, name := range s.Names {
-		list, replaced := by[name]
+		list, replaced := by[s.Named[col]]
 		if !replaced {
 			list = []Derived{{Name: name, Gain: 1}}
 		}
@@ -174,7 +184,7 @@ func (s *Signals) Expand(by map[string][]Derived) error {
 			names, columns, source = append(names, d.Name), append(columns, values), append(source, s.source[col])
 		}
 	}
-	s.Names, s.columns, s.source, s.index = names, columns, source, index
+	s.Names, s.Named, s.columns, s.source, s.index = names, slices.Clone(names), columns, source, index
 	clear(s.good)
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 const (
@@ -45,6 +47,9 @@ const byteOrderMark = "\xef\xbb\xbf"
 func Stranger(path string, start []byte) error {
 	if Binary(start) {
 		return nil
+	}
+	if what := diag.Pointer(start); what != "" {
+		return fmt.Errorf("%s: %s; %s", path, what, diag.FetchPointer)
 	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(start, []byte(byteOrderMark)), " \t\r\n")
 	for _, s := range strangers {

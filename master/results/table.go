@@ -71,7 +71,7 @@ const mostValues = 1 << 29
 //
 // Errors name file, line and remedy.
 func Read(path string, o ReadOptions) (*Table, error) {
-	f, err := os.Open(path)
+	f, err := diag.Open(path)
 	if err == nil {
 		defer f.Close()
 		var info os.FileInfo
@@ -248,8 +248,8 @@ var units = sync.OnceValue(func() (u struct{ inBrackets, inParens, behindBar, is
 	return u
 })
 
-// splitUnit splits the unit off a name.
-func splitUnit(name string) (bare, unit string) {
+// SplitUnit splits the unit off a name.
+func SplitUnit(name string) (bare, unit string) {
 	forms := units()
 	if m := forms.timeBar.FindStringSubmatch(name); m != nil {
 		return strings.TrimSuffix(name, "/"+m[1]), m[1]
@@ -280,7 +280,7 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 	p.timeAt = -1
 	for i, name := range names[:p.fields] {
 		name = strings.TrimSpace(strings.Clone(name))
-		bare, unit := splitUnit(name)
+		bare, unit := SplitUnit(name)
 		p.t.Columns = append(p.t.Columns, Column{Name: name, Bare: bare, Unit: unit})
 		switch {
 		case p.timeAt >= 0:

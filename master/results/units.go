@@ -57,9 +57,9 @@ func symbol(name string) (unit.Base, bool) {
 	return unit.Base{}, false
 }
 
-// unitOf parses a unit like m/s, km/h, N.m, kg.m2/s2, rad/s^2, W/(m2.K); nil = unknown or
+// Unit parses a unit like m/s, km/h, N.m, kg.m2/s2, rad/s^2, W/(m2.K); nil = unknown or
 // ambiguous.
-func unitOf(text string) *unit.Base {
+func Unit(text string) *unit.Base {
 	text = strings.NewReplacer("·", ".", "*", ".", "²", "2", "³", "3", "^", "").Replace(strings.TrimSpace(text))
 	if b, ok := symbol(text); ok {
 		return &b // with its offset
@@ -106,7 +106,7 @@ func unitOf(text string) *unit.Base {
 
 // In returns the column in another unit; ok is false if a unit is unknown or the dimensions differ.
 func (c *Column) In(other string) (in *Column, ok bool) {
-	from, to := unitOf(c.Unit), unitOf(other)
+	from, to := Unit(c.Unit), Unit(other)
 	if from == nil || to == nil {
 		return c, false
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -138,7 +137,7 @@ func Read(ctx context.Context, path string) (*Scenario, error) {
 }
 
 func read(ctx context.Context, path string) (*Scenario, error) {
-	f, err := os.Open(path)
+	f, err := diag.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w; name a scenario that can be read", err)
 	}
@@ -152,6 +151,9 @@ func read(ctx context.Context, path string) (*Scenario, error) {
 func parse(ctx context.Context, path string, data []byte) (*Scenario, error) {
 	if len(data) > longest {
 		return nil, fmt.Errorf("%s: the file is larger than %d MiB, too large for a scenario", path, longest>>20)
+	}
+	if what := diag.Pointer(data); what != "" {
+		return nil, fmt.Errorf("%s: %s; %s", path, what, diag.FetchPointer)
 	}
 	r := &reader{
 		Scenario: Scenario{Path: path, Hash: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), uses: map[string]bool{}},

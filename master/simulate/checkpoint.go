@@ -48,7 +48,15 @@ func (r *run) facts() (record.Facts, error) {
 		f["the value of "+s.Name] = s.Value
 	}
 	for _, b := range choice.Bonds {
-		f["bond "+b.Name] = fmt.Sprintf("%+v, scale %g, tolerance %g", b.Pairs, b.Scale, b.Tolerance)
+		var pairs []string
+		for _, p := range b.Pairs {
+			sign := ""
+			if p.Opposed {
+				sign = "-"
+			}
+			pairs = append(pairs, fmt.Sprintf("%s%s × %s × %v W", sign, p.Effort, p.Flow, p.Watt))
+		}
+		f["bond "+b.Name] = fmt.Sprintf("%s, scale %g, tolerance %g", strings.Join(pairs, " + "), b.Scale, b.Tolerance)
 	}
 	for _, rate := range r.Rates {
 		f["the rate of "+rate.Component] = fmt.Sprintf("%d/%d", rate.Steps, rate.Over)

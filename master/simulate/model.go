@@ -41,7 +41,7 @@ func OpenModel(ctx context.Context, path string, o OpenOptions) (*Model, error) 
 		return nil, err
 	}
 	if m.model, err = assemble.OpenModel(path, options); err != nil {
-		return nil, errors.Join(err, m.leave())
+		return nil, errors.Join(err, m.Close())
 	}
 	if err := m.model.Load(ctx); err != nil {
 		return nil, errors.Join(err, m.Close())

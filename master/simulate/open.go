@@ -145,7 +145,7 @@ func settle(ctx context.Context, r Request, with func(*Request) error) func(*ass
 			if err != nil {
 				return fmt.Errorf("%s: the input %s: %w", asked[i].Place, asked[i].Shown, err)
 			}
-			o.Driven, o.DrivenBy = s.Names, asked[i].Shown
+			o.Driven, o.DrivenBy = s.Named, asked[i].Shown
 		}
 		return with(&all)
 	}

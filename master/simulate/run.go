@@ -233,7 +233,7 @@ func (r *run) read(ctx context.Context) (err error) {
 		return err
 	}
 	if r.signals != nil {
-		r.open.Driven, r.open.DrivenBy = r.signals.Names, "--input "+r.Input
+		r.open.Driven, r.open.DrivenBy = r.signals.Named, "--input "+r.Input
 	}
 	if s, read := r.scenario, r.Read; s != nil {
 		r.open.Read = func(name string) bool { return s.Uses(name) || read != nil && read(name) }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -208,7 +209,7 @@ var Settings = []*Entry{
 			r.MonitorEnergy = r.MonitorEnergy || strings.HasPrefix(text, "bond.")
 			return "", err
 		}},
-	{Name: "output-interval", Category: results, Annotation: "outputInterval", Doc: "at most one row in each `T` seconds",
+	{Name: "output-interval", Category: results, Annotation: "outputInterval", Doc: "at most one row in each `T` seconds, counted from the start",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.Interval, err = Positive(ParseTime)(text)
 			return "", err
@@ -457,7 +458,7 @@ func setRestarts(r *Request, text string) (_ string, err error) {
 func ParseNumber(text string) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q is not a finite number; give one like 0.001 or 1e-3", text)
+		return 0, fmt.Errorf("%q is not a finite number%s", text, cmp.Or(diag.DecimalComma(text), "; give one like 0.001 or 1e-3"))
 	}
 	return v, nil
 }

@@ -235,7 +235,7 @@ func (m *Model) opening(ctx context.Context) (_ simulate.OpenOptions, files []st
 		if err != nil {
 			return open, nil, fmt.Errorf("input: %w", err)
 		}
-		open.Driven, open.DrivenBy = s.Names, "the setting input "+r.Input
+		open.Driven, open.DrivenBy = s.Named, "the setting input "+r.Input
 		files = append(files, r.Input)
 	}
 	if r.History != "" {

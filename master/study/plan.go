@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -98,7 +97,7 @@ type Convergence struct {
 // Read reads a study from a YAML file. Paths in it are relative to its folder. The error has a line for
 // each mistake: file, line and remedy.
 func Read(path string) (*Plan, error) {
-	file, err := os.Open(path)
+	file, err := diag.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +199,7 @@ func (t *texts) UnmarshalYAML(n *yaml.Node) error {
 func (v *number) UnmarshalYAML(n *yaml.Node) error {
 	x, err := strconv.ParseFloat(n.Value, 64)
 	if n.Kind != yaml.ScalarNode || err != nil || x-x != 0 {
-		return fmt.Errorf("line %d: %q is not a number", n.Line, n.Value)
+		return fmt.Errorf("line %d: %q is not a number%s", n.Line, n.Value, diag.DecimalComma(n.Value))
 	}
 	v.value, v.line, v.given = x, n.Line, true
 	return nil
@@ -219,6 +218,9 @@ func (v *count) UnmarshalYAML(n *yaml.Node) error {
 // path is now; nil = there.
 func Parse(path string, data []byte, moved func(path string) string) (*Plan, error) {
 	p := &planReader{Plan: Plan{Path: path, moved: moved}, dir: filepath.Dir(path)}
+	if what := diag.Pointer(data); what != "" {
+		return nil, fmt.Errorf("%s: %s; %s", path, what, diag.FetchPointer)
+	}
 	var doc document
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ type Table struct {
 
 // readTable reads a CSV file with a header.
 func readTable(path string) (*Table, error) {
-	file, err := os.Open(path)
+	file, err := diag.Open(path)
 	if err != nil {
 		return nil, err
 	}

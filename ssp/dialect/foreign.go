@@ -5,10 +5,11 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // rebuild is the way to make a system of FMUs that another tool couples.
@@ -35,6 +36,7 @@ var ours = []project{
 	{[]string{".yaml", ".yml"}, "", "expect:", "a scenario", "to play it: macrostep run SYSTEM --scenario FILE"},
 	{[]string{".json"}, "", `"macrostep" "system" "results"`, "the manifest of a run", "give the system that it names"},
 	{[]string{".ssv", ".xml"}, "ParameterSet", "", "a parameter set", "give the .ssp or .ssd that binds it"},
+	{[]string{".xml"}, "fmiModelDescription", "", "the description of an FMU", "give the folder of the unpacked FMU, FOLDER, or the .fmu"},
 	{[]string{".ssm", ".xml"}, "ParameterMapping", "", "a parameter mapping", "give the .ssp or .ssd that uses it"},
 }
 
@@ -49,7 +51,6 @@ var projects = []project{
 	{[]string{".xml"}, "entity", "ptolemy", "a model of Ptolemy II or FIDE", rebuild},
 	{[]string{".xml"}, "ecos", "", "a file of Ecos", "give the .ssp that Ecos runs, or " + rebuild},
 	{[]string{".xml"}, "OspModelDescription", "", "an addition of OSP to an FMU", "give the OspSystemStructure.xml, or the FMU"},
-	{[]string{".xml"}, "fmiModelDescription", "", "the description of an FMU", "give the .fmu, or its unpacked folder"},
 	{[]string{".mo"}, "", "", "a model in Modelica", "export it as an FMU for Co-Simulation of FMI 2.0, with OpenModelica or another tool"},
 	{[]string{".slx", ".mdl"}, "", "", "a model of Simulink", "export it as an FMU for Co-Simulation of FMI 2.0"},
 }
@@ -61,7 +62,7 @@ func Foreign(path string) error {
 	if slices.Contains([]string{".ssp", ".ssd", ".fmu"}, extension) {
 		return nil
 	}
-	file, err := os.Open(path)
+	file, err := diag.Open(path)
 	if err != nil {
 		return nil // the reader of systems returns the error
 	}
@@ -74,11 +75,14 @@ func Foreign(path string) error {
 	if err != nil {
 		return nil
 	}
+	if what := diag.Pointer(text); what != "" {
+		return fmt.Errorf("%s: %s; %s", path, what, diag.FetchPointer)
+	}
 	is := func(p project) bool {
 		return (p.extensions == nil || slices.Contains(p.extensions, extension)) && p.matches(text)
 	}
 	if i := slices.IndexFunc(ours, is); i >= 0 {
-		return fmt.Errorf("%s is %s, not a system; %s", path, ours[i].kind, strings.ReplaceAll(ours[i].advice, "FILE", path))
+		return fmt.Errorf("%s is %s, not a system; %s", path, ours[i].kind, strings.NewReplacer("FILE", path, "FOLDER", filepath.Dir(path)).Replace(ours[i].advice))
 	}
 	if i := slices.IndexFunc(projects, is); i >= 0 {
 		return fmt.Errorf("%s is %s, which macrostep does not read; %s", path, projects[i].kind, projects[i].advice)

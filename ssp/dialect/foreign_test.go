@@ -24,7 +24,7 @@ func TestForeign(t *testing.T) {
 		{"a.xml", `<?xml version="1.0"?><entity name="m" class="ptolemy.actor.TypedCompositeActor"/>`, "FIDE"},
 		{"b.xml", `<ecos:Scenario xmlns:ecos="http://x"/>`, "Ecos"},
 		{"c.xml", `<OspModelDescription/>`, "OspSystemStructure.xml"},
-		{"d.xml", `<!-- x --><fmiModelDescription/>`, "give the .fmu"},
+		{"d.xml", `<!-- x --><fmiModelDescription/>`, "or the .fmu"},
 		{"e.xml", `<OspSystemStructure/>`, ""},
 		{"f.xml", `no XML`, "neither XML nor an archive"},
 		{"g.xml", "\ufeff<a/>", ""},

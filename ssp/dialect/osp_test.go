@@ -373,6 +373,8 @@ func TestOSPFaults(t *testing.T) {
 		{"half a bond", replace(`powerBond="axle"`, ``), nil, "SD22", fault, "not as many connections in either direction"},
 		{"function", ospSystem(`<Product name="p"/>`), nil, "SD22", fault, "LinearTransformation, Sum and VectorSum"},
 		{"function size", ospSystem(`<VectorSum name="s" inputCount="99999" dimension="99999"/>`), nil, "SD1", fault, "more than 10000 signals"},
+		{"functions without connections", ospSystem(`<LinearTransformation name="l"/><Sum name="s" inputCount="2"/><VectorSum name="v" inputCount="2" dimension="3"/>`), nil,
+			"SD22P", warning, `the function "v" is left out: nothing is connected to it`},
 		{"function input", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.more", "f.out")), nil, "SD22", fault, `"f" has unconnected inputs: in`},
 		{"function output", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.in")), nil, "SD22P", warning, `"f" has no effect`},
 		{"signal", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.inn")), nil, "SD5", fault, `no signal "inn"; it has in, out`},

@@ -210,7 +210,7 @@ func (r *ospReader) initialValues(n *ssp.Node) *ssp.ParameterSet {
 		switch value.Name {
 		case "Real":
 			v.Value.Type = ssp.Real
-			v.Value.Real, err = xmltree.ParseReal(text)
+			v.Value.Real, err = xmltree.ParseValue(text)
 		case "Integer":
 			v.Value.Type = ssp.Integer
 			v.Value.Int, err = xmltree.ParseInteger(text)
@@ -294,11 +294,15 @@ func (r *ospReader) count(n *ssp.Node, key string, times int) int {
 // simulators.
 func (r *ospReader) placeFunctions(s *ssp.System) {
 	for _, f := range r.order {
-		if free := slices.DeleteFunc(slices.Clone(f.inputs), func(in string) bool { return f.used[in] }); len(free) > 0 {
-			r.List.Report(ruleOSP, f.place, "the function %q has unconnected inputs: %s", f.name, diag.Some(free))
-		}
-		if !slices.ContainsFunc(f.outputs, func(out string) bool { return f.used[out] }) {
+		free := slices.DeleteFunc(slices.Clone(f.inputs), func(in string) bool { return f.used[in] })
+		switch {
+		case len(f.used) == 0:
+			r.List.Report(ruleOSPPart, f.place, "the function %q is left out: nothing is connected to it", f.name)
+			continue
+		case !slices.ContainsFunc(f.outputs, func(out string) bool { return f.used[out] }):
 			r.List.Report(ruleOSPPart, f.place, "the function %q has no effect: its output is not connected", f.name)
+		case len(free) > 0:
+			r.List.Report(ruleOSP, f.place, "the function %q has unconnected inputs: %s", f.name, diag.Some(free))
 		}
 		common := ssp.Common{Name: f.name, Place: f.place}
 		for i, name := range slices.Concat(f.inputs, f.outputs) {

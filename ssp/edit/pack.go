@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
 )
 
@@ -85,16 +86,16 @@ func writeEntry(z *zip.Writer, f File) (int64, error) {
 		n, err := w.Write(f.Data)
 		return int64(n), err
 	}
+	if info, err := os.Stat(f.Path); err != nil { // before opening, which waits at a named pipe
+		return 0, err
+	} else if !info.Mode().IsRegular() {
+		return 0, errors.New("it is not a regular file")
+	}
 	r, err := os.Open(f.Path)
 	if err != nil {
 		return 0, err
 	}
 	defer r.Close()
-	if info, err := r.Stat(); err != nil {
-		return 0, err
-	} else if !info.Mode().IsRegular() {
-		return 0, errors.New("it is not a regular file")
-	}
 	return io.Copy(w, io.LimitReader(r, maxArchive+1))
 }
 
@@ -159,7 +160,8 @@ func Needed(p *ssp.Package) ([]File, error) {
 			}
 		}
 		if c, ok := e.(*ssp.Component); ok {
-			refer(c.Source)
+			file, _ := p.Proxied(c.Source)
+			refer(file)
 		}
 	}
 	// Files that were read: mappings, and those that other documents refer to.
@@ -175,6 +177,11 @@ func Needed(p *ssp.Package) ([]File, error) {
 	for _, c := range p.Components() {
 		if c.Problem == nil {
 			inside(c.Source)
+		}
+	}
+	for _, f := range files {
+		if info, err := os.Stat(f.Path); err == nil && !info.Mode().IsRegular() {
+			errs = append(errs, fmt.Errorf("%s is %s; a package can contain only files, so name a file in the document", f.Path, diag.KindOf(info.Mode())))
 		}
 	}
 	return files, errors.Join(errs...)

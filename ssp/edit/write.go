@@ -397,7 +397,7 @@ func (w *writer) value(el *etree.Element, v *ssp.ParameterValue) {
 		w.fail(el, "the parameter %q is an enumeration item given by number; a set contains item names", v.Name)
 	}
 	is := valueOf(el, v.Value.Type)
-	if v.Value.Type == ssp.Real {
+	if v.Value.Type == ssp.Real && !math.IsInf(v.Value.Real, 0) {
 		w.number(is, "value", v.Value.Real)
 	} else {
 		w.set(is, "value", v.Value.String())

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -151,7 +150,7 @@ func aloneIn(path string) string {
 // manifestAt returns the manifest beside a table; without one, it is empty.
 func manifestAt(path string) *record.Manifest {
 	var m record.Manifest
-	data, err := os.ReadFile(record.ManifestPath(path))
+	data, err := readFile(record.ManifestPath(path))
 	if err != nil || json.Unmarshal(data, &m) != nil {
 		return &record.Manifest{}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/results/page"
@@ -269,10 +270,18 @@ func (r *reportParts) addCurves(t *results.Table, n int, known map[string]string
 	}
 }
 
+// readFile is os.ReadFile for files that could make it wait for ever.
+func readFile(path string) ([]byte, error) {
+	if err := diag.Readable(path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
 // readManifest reads the manifest of a table: the one named, else the one beside it; nil = there is none.
 func readManifest(table, named string) (*record.Manifest, error) {
 	path := cmp.Or(named, record.ManifestPath(table))
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	switch {
 	case named == "" && errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -356,7 +365,7 @@ func readAttempts(path string) (s *stepCurves, accepted int, err error) {
 }
 
 func readAnalysis(path string) (*analyze.Report, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--analysis: %w", err)
 	}

@@ -153,7 +153,7 @@ func parseStudy(c *cli.Context) (*studyRequest, error) {
 			}
 		}
 		var err error
-		r.text, err = os.ReadFile(r.path)
+		r.text, err = readFile(r.path)
 		in.add(err)
 	} else {
 		r.flags, r.text = true, in.planText()

@@ -66,6 +66,10 @@ func (p *Reader) Once(key string) bool {
 // Parse reads a document and reports differences from the schemas. It returns nil after an error
 // that leaves no tree.
 func (p *Reader) Parse(data []byte) *Node {
+	if what := diag.Pointer(data); what != "" {
+		p.List.Add(diag.AsPointer(RuleSchema), p.File, "", 0, "%s", what)
+		return nil
+	}
 	data, err := decode(data)
 	if err != nil {
 		p.List.Add(RuleSchema, p.File, "", 0, "%v", err)

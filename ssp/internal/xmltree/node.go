@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/beevik/etree"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 	"golang.org/x/text/encoding/charmap"
 )
 
@@ -264,9 +266,31 @@ func ParseReal(text string) (float64, error) {
 	t := strings.TrimSpace(text)
 	v, err := strconv.ParseFloat(t, 64)
 	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || strings.ContainsAny(t, "xXpP_") {
-		return 0, fmt.Errorf("%q is not a finite number", text)
+		return 0, fmt.Errorf("%q is not a finite number%s", text, diag.DecimalComma(text))
 	}
 	return v, nil
+}
+
+// ParseValue reads an xs:double that is a value of a variable: it may be INF, +INF or -INF.
+func ParseValue(text string) (float64, error) {
+	switch strings.TrimSpace(text) {
+	case "INF", "+INF":
+		return math.Inf(1), nil
+	case "-INF":
+		return math.Inf(-1), nil
+	}
+	return ParseReal(text)
+}
+
+// FormatValue writes an xs:double.
+func FormatValue(v float64) string {
+	switch {
+	case math.IsInf(v, 1):
+		return "INF"
+	case math.IsInf(v, -1):
+		return "-INF"
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
 // ParseInteger reads an xs:integer of 32 bits.
