@@ -203,27 +203,21 @@ func (a *Approximation) placeOnGrids(x *master.Exec) {
 // choose returns the delivery for subsystem i: the configured one, or the next that it supports.
 func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	info := x.Sys.Infos[i]
-	if a.config.Delivery == Held || len(info.In) == 0 || a.late[i] {
+	if a.config.Delivery == Held || a.late[i] {
 		return Held, nil
 	}
-	if a.config.Order == 0 {
-		switch {
-		case len(a.external[i]) == 0:
-		case a.config.Delivery == Substeps && info.Caps.VariableStep:
-			return Substeps, nil
-		case a.config.Delivery != Substeps && x.Interpolates(i):
-			if err := x.PrepareDerivatives(i, 1); !errors.Is(err, master.ErrCapability) {
-				a.slopes[i] = 1
-				return Derivatives, err
-			}
+	order, extrapolated := 0, false
+	for k := x.Sys.InAt[i]; k < x.Sys.InAt[i+1]; k++ {
+		if !a.holds[k] {
+			order = max(order, a.orderOf(k))
+			extrapolated = extrapolated || a.orderOf(k) > 0 && !a.known[k]
 		}
-		return Held, nil
 	}
-	if !slices.Contains(a.holds[x.Sys.InAt[i]:x.Sys.InAt[i+1]], false) { // all inputs are held
+	if order == 0 {
 		return Held, nil
 	}
 	delivery, how := Held, "held, as at order 0"
-	if info.Caps.VariableStep {
+	if info.Caps.VariableStep && (a.config.Order > 0 || a.config.Delivery == Substeps) {
 		delivery, how = Substeps, fmt.Sprintf("sampled in %d substeps", a.config.Substeps)
 		if own := a.rates[i].Steps; own > 1 {
 			how = fmt.Sprintf("sampled in its %d steps a macro step", own)
@@ -235,9 +229,9 @@ func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	case !x.Interpolates(i):
 		why = "it does not interpolate its inputs"
 	default:
-		err := x.PrepareDerivatives(i, a.config.Order)
+		err := x.PrepareDerivatives(i, order)
 		if err == nil {
-			a.slopes[i] = a.config.Order
+			a.slopes[i] = order
 			return Derivatives, nil
 		}
 		if !errors.Is(err, master.ErrCapability) {
@@ -245,9 +239,9 @@ func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 		}
 		why = strings.TrimPrefix(err.Error(), master.ErrCapability.Error()+": ")
 	}
-	if delivery == Held || a.config.Delivery == Derivatives || x.Interpolates(i) && a.config.Delivery != Substeps {
+	if extrapolated && (delivery == Held || a.config.Delivery == Derivatives || x.Interpolates(i) && a.config.Delivery != Substeps) {
 		x.Note(fmt.Sprintf("%s: its inputs are not extrapolated with order %d but %s, since %s; take smaller steps for the same accuracy", info.Name,
-			a.config.Order, how, why))
+			order, how, why))
 	}
 	return delivery, nil
 }
@@ -371,7 +365,7 @@ func (a *Approximation) Archive(to *master.Archive) {
 	}
 }
 
-// orderOf returns the highest degree of the polynomial of input k.
+// orderOf returns the highest degree of the polynomial of input k, which is not held.
 func (a *Approximation) orderOf(k int) int {
 	if a.known[k] {
 		return 1
