@@ -674,6 +674,9 @@ func (s *search) order(l *Line) float64 {
 func (s *search) recommend() {
 	present := s.out.Present
 	keeps := s.ref != nil && s.keeps(present)
+	if s.o.Error == 0 && present.Usable && present.Error <= s.out.Error {
+		keeps = true // the error that is looked for is its own
+	}
 	var cheapest, accurate, exact *Trial
 	for _, l := range s.out.Lines {
 		for _, t := range l.Trials {
