@@ -167,7 +167,7 @@ func TestSignalsAreInterpolated(t *testing.T) {
 		_, memory := simulate(t, system(t, []master.Subsystem{integrator("sink")}), newExplicit(t, c), master.Options{Start: 1, Stop: 3, Step: 0.5, Signals: ramp{}})
 		for n, now := range memory.T {
 			want := (now*now - 1) / 2
-			if math.Abs(memory.Y[n][0]-want) > 1e-14 || memory.U[n][0] != now {
+			if math.Abs(memory.Y[n][0]-want) > 1e-11 || memory.U[n][0] != now {
 				t.Errorf("t = %g: input %g, integral %.17g, want %g", now, memory.U[n][0], memory.Y[n][0], want)
 			}
 		}
@@ -187,8 +187,7 @@ func (s tent) Over(_ int, t, H float64) (start, end, mean float64) {
 	return s.Real(0, t), s.Real(0, t+H), (integral(t+H) - integral(t)) / H
 }
 
-// Where a signal is not linear over the step, its integral is met nevertheless. If outputs depend on the input directly and
-// derivatives are delivered, the signal itself is met at communication points instead.
+// Where a signal is not linear over the step, its integral is met nevertheless.
 func TestSignalsKeepTheirIntegral(t *testing.T) {
 	const area = 0.25
 	for _, delivery := range []Delivery{Auto, Substeps, Held} {
@@ -203,7 +202,7 @@ func TestSignalsKeepTheirIntegral(t *testing.T) {
 						_, memory := simulate(t, system(t, []master.Subsystem{sink}), newExplicit(t, c),
 							master.Options{Start: 1, Stop: 3, Step: 0.25, Signals: tent{}})
 						n := len(memory.T) - 1
-						if got := memory.Y[n][0]; math.Abs(got-area) > 1e-14 {
+						if got := memory.Y[n][0]; math.Abs(got-area) > 1e-11 {
 							t.Errorf("integral %.17g, want %g", got, area)
 						}
 					})
@@ -211,14 +210,45 @@ func TestSignalsKeepTheirIntegral(t *testing.T) {
 			}
 		}
 	}
-	direct := mastertest.NewLinear("direct", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{0}}, D: [][]float64{{1}}}, []float64{0})
-	_, memory := simulate(t, system(t, []master.Subsystem{direct}), newExplicit(t, Config{}),
-		master.Options{Start: 1, Stop: 3, Step: 0.25, Signals: tent{}})
-	for n, now := range memory.T {
-		if got, want := memory.Y[n][0], (tent{}).Real(0, now); math.Abs(got-want) > 1e-14 {
-			t.Errorf("t = %g: output %g, want %g", now, got, want)
-		}
+}
+
+// lazy is an integrator that ignores another derivative while the value is the one that it expects, as FMUs of Dymola do.
+type lazy struct {
+	*mastertest.Linear
+	u, du, step float64
+	ignores     bool
+}
+
+func (l *lazy) SetInputs(u []float64) error {
+	l.ignores = u[0] == l.u+l.du*l.step
+	l.u = u[0]
+	return l.Linear.SetInputs(u)
+}
+
+func (l *lazy) SetInputDerivatives(order int, du []float64) error {
+	if !l.ignores {
+		l.du = du[0]
 	}
+	return l.Linear.SetInputDerivatives(order, []float64{l.du})
+}
+
+// A bend of a signal reaches an FMU that would ignore it.
+func TestBendsAreNoticed(t *testing.T) {
+	l := &lazy{Linear: integrator("sink"), step: 0x1p-5}
+	_, memory := simulate(t, system(t, []master.Subsystem{l}), newExplicit(t, Config{}), master.Options{Start: 0, Stop: 2, Step: 0x1p-5, Signals: corner{}})
+	if got := memory.Y[len(memory.Y)-1][0]; math.Abs(got-0.5) > 1e-9 {
+		t.Errorf("integral %g, want 0.5", got)
+	}
+}
+
+// corner is a signal that is 0 until 1 s and rises by 1/s from then on.
+type corner struct{ ramp }
+
+func (corner) Real(_ int, t float64) float64 { return max(0, t-1) }
+
+func (s corner) Over(_ int, t, H float64) (start, end, mean float64) {
+	start, end = s.Real(0, t), s.Real(0, t+H)
+	return start, end, (start + end) / 2
 }
 
 // witness is an integrator that keeps the range of its input.
@@ -243,7 +273,7 @@ func (w *witness) SetInputDerivatives(order int, du []float64) error {
 func TestSignalsKeepTheirRange(t *testing.T) {
 	w := &witness{Linear: integrator("sink")}
 	simulate(t, system(t, []master.Subsystem{w}), newExplicit(t, Config{}), master.Options{Start: 1, Stop: 3, Step: 0.25, Signals: tent{}})
-	if w.low < -1e-15 || w.high < 0.5 || w.high > 1 {
+	if w.low < -1e-12 || w.high < 0.5 || w.high > 1 {
 		t.Errorf("the input was between %g and %g", w.low, w.high)
 	}
 }

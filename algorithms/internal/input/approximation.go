@@ -5,6 +5,7 @@ package input
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -74,6 +75,7 @@ type Approximation struct {
 
 // added is the state of an approximation, apart from those of its grids.
 type added struct {
+	slope [2][]float64 // of the lines of the last accepted step, and of the one before
 	lines [2][]float64 // of the external inputs that are not held, over the last step: values at its start and its end, [nu]
 	count int          // macro steps so far
 	bias  []float64    // constant that a correction adds to each input over the step, [nu]
@@ -94,6 +96,7 @@ func (a *Approximation) Init(x *master.Exec, t0 float64) error {
 	a.holds = x.Sys.Holds()
 	a.free, a.external, a.known = nil, make([][]int, len(x.Sys.Subsystems)), make([]bool, nu)
 	a.lines = [2][]float64{make([]float64, nu), make([]float64, nu)}
+	a.slope = [2][]float64{make([]float64, nu), make([]float64, nu)}
 	for k := range nu {
 		if _, connected := x.Sys.Source(k); connected {
 			continue
@@ -296,20 +299,28 @@ func (a *Approximation) Begin(x *master.Exec, t, H float64, degree int) {
 	}
 }
 
+// Some FMUs ignore another derivative while the value is the one that they expect. So where the line bends by more than the part bend
+// of its size, which is no rounding, its start moves by the part nudge.
+const bend, nudge = 1e-9, 1e-12
+
 // follow computes the lines of the external inputs of subsystem i over a step from t to t+H. They have the mean of
-// the signal, and lie between its values. Where outputs depend on the input directly and derivatives are delivered, they have
-// its values at start and end instead, so that these outputs are right. If the signal is linear over the step, the line is the
-// signal.
+// the signal, and lie between its values. If the signal is linear over the step, the line is the signal.
 func (a *Approximation) follow(x *master.Exec, i int, t, H float64) {
 	for _, k := range a.external[i] {
 		start, end, mean := x.Signal(k, t, H)
-		if held := a.delivery[i] == Held; (held || !a.through[k]) && mean != start/2+end/2 {
+		if mean != start/2+end/2 {
 			rise := (end - start) / 2
 			room := min(mean-min(start, end, mean), max(start, end, mean)-mean)
 			rise = max(-room, min(rise, room))
 			start, end = mean-rise, mean+rise
 		}
-		a.lines[0][k], a.lines[1][k] = start, end
+		size, slope := max(math.Abs(start), math.Abs(end)), (end-start)/H
+		if a.delivery[i] == Derivatives && math.Abs(slope-a.slope[0][k])*H > bend*size {
+			start += nudge * size
+		}
+		if a.lines[0][k], a.lines[1][k] = start, end; a.rates[i].Over > 1 {
+			a.slope[0][k] = slope
+		}
 	}
 }
 
@@ -335,6 +346,12 @@ func (a *Approximation) Arrived(k int, value float64) {
 
 // Push adds the values w [nu] at a new communication point t.
 func (a *Approximation) Push(t float64, w []float64) {
+	for _, i := range a.driven {
+		for _, k := range a.external[i] {
+			a.slope[1][k] = a.slope[0][k]
+			a.slope[0][k] = (a.lines[1][k] - a.lines[0][k]) / (t - a.times[0])
+		}
+	}
 	a.grid.push(t, w)
 	a.count++
 	for _, g := range a.slow {
@@ -345,7 +362,10 @@ func (a *Approximation) Push(t float64, w []float64) {
 }
 
 // Pop removes the newest point. There must be no slow subsystems.
-func (a *Approximation) Pop() { a.grid.pop() }
+func (a *Approximation) Pop() {
+	a.grid.pop()
+	copy(a.slope[0], a.slope[1])
+}
 
 // Forget removes all points except the newest.
 func (a *Approximation) Forget() {
