@@ -610,6 +610,12 @@ func (s *search) price(setting *Setting, cost float64) float64 {
 	return cost
 }
 
+// before reports whether a trial is cheaper than another, or as cheap and more accurate.
+func (s *search) before(t, other *Trial) bool {
+	price, its := s.price(&t.Setting, float64(t.Cost)), s.price(&other.Setting, float64(other.Cost))
+	return price < its || price == its && t.Bound < other.Bound
+}
+
 // keeps reports whether a trial keeps the error that is looked for.
 func (s *search) keeps(t *Trial) bool { return t.Usable && t.Bound <= s.out.Error*(1+1e-9) }
 
@@ -683,7 +689,7 @@ func (s *search) recommend() {
 			if t == present || !t.Usable {
 				continue
 			}
-			if s.keeps(t) && (cheapest == nil || s.price(&t.Setting, float64(t.Cost)) < s.price(&cheapest.Setting, float64(cheapest.Cost))) {
+			if s.keeps(t) && (cheapest == nil || s.before(t, cheapest)) {
 				cheapest = t
 			}
 			if !(t.Error <= better*present.Error) && present.Usable {

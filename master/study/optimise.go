@@ -292,57 +292,6 @@ func (s *search) gradient(grad, z []float64) {
 	}
 }
 
-// cmaes drives the method generation by generation, so that the order of its runs does not depend on how
-// many of them are parallel.
-func (s *search) cmaes(start []float64) (ended string) {
-	dim := len(start)
-	o := s.study.Plan.Optimise
-	population := 4 + int(3*math.Log(float64(dim)))
-	population = max(population, 4)
-	method := &optimize.CmaEsChol{InitStepSize: 0.5, Population: population, Src: rand.NewPCG(o.Seed, seedStream)}
-	n := method.Init(dim, population)
-	operations, answers := make(chan optimize.Task, n), make(chan optimize.Task, n)
-	tasks := make([]optimize.Task, n)
-	for i := range tasks {
-		tasks[i].Location = &optimize.Location{X: slices.Clone(start)}
-	}
-	go method.Run(operations, answers, tasks)
-	settled := &optimize.FunctionConverge{Absolute: 1e-14, Relative: 1e-7, Iterations: 50 + 20*dim}
-	settled.Init(dim)
-	status := optimize.NotTerminated
-	for status == optimize.NotTerminated {
-		generation := make([]optimize.Task, n)
-		points := make([][]float64, n)
-		for i := range generation {
-			generation[i] = <-operations
-			points[i] = slices.Clone(generation[i].X)
-		}
-		for i, goal := range s.evaluate(points...) {
-			generation[i].F = goal
-			answers <- generation[i]
-		}
-		next := <-operations
-		if next.Op == optimize.MethodDone {
-			status = optimize.MethodConverge
-			break
-		}
-		if status = settled.Converged(next.Location); status == optimize.NotTerminated {
-			status, _ = s.status()
-		}
-		if s.runs+n > o.Evaluations && status == optimize.NotTerminated {
-			status = optimize.FunctionEvaluationLimit
-		}
-		if status == optimize.NotTerminated {
-			answers <- next
-		}
-	}
-	answers <- optimize.Task{Op: optimize.PostIteration}
-	close(answers)
-	for range operations { // until the method has ended
-	}
-	return ending(status)
-}
-
 // ending says why a search ended.
 func ending(s optimize.Status) string {
 	switch s {

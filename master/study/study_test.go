@@ -366,6 +366,21 @@ func TestQuantitiesNotFinite(t *testing.T) {
 	}
 }
 
+// cma-es finds the minimum of a narrow valley that is no axis of the factors, with every seed.
+func TestCMAES(t *testing.T) {
+	for seed := range 5 {
+		p := mustParse(t, fmt.Sprintf("{system: s, seed: %d, vary: {a.x: 'linear(-1, 1)', a.y: 'linear(-1, 1)'}, optimise: {minimise: w, evaluations: 1500, method: cma-es}, "+
+			"collect: {w: final(a.w)}}", seed))
+		o := report(t, p, func(x []float64) []float64 {
+			along, across := x[0]+x[1]-0.1, x[0]-x[1]-0.5
+			return []float64{along*along + 1e4*across*across}
+		}).Optimum
+		if o.Goal > 1e-10 || o.Ended != "converged" {
+			t.Errorf("seed %d: %g after %d runs: %s", seed, o.Goal, o.Runs, o.Ended)
+		}
+	}
+}
+
 // Each method finds the minimum of a function, also at the end of a range, and maximises, fits and
 // counts its runs.
 func TestOptimise(t *testing.T) {
