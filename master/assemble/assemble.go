@@ -161,6 +161,11 @@ var (
 		Doc:    "Settings in the annotation of macrostep or from the user have an effect.",
 		Remedy: "remove the setting, or accept the result of a run without it",
 	}
+	ruleUnconnected = &diag.Rule{
+		ID: "CC7U", Level: diag.Warning, Ref: "ssp 24",
+		Doc:    "A system connects its components: it has a connection, or inputs or outputs of its own.",
+		Remedy: "connect them (macrostep ssp new has --connect), or run each FMU by itself",
+	}
 	ruleRange = &diag.Rule{
 		ID: "CC14V", Level: diag.Warning, Ref: "fmi2 45",
 		Doc:    "Values that the user sets lie within the bounds that the FMU declares. It may refuse others.",
@@ -170,7 +175,7 @@ var (
 
 // Rules lists the rules of this package.
 func Rules() []*diag.Rule {
-	return []*diag.Rule{ruleImplementation, ruleNoImplementation, ruleOnce, ruleNoEffect, ruleRange}
+	return []*diag.Rule{ruleImplementation, ruleNoImplementation, ruleOnce, ruleNoEffect, ruleUnconnected, ruleRange}
 }
 
 // ErrEmpty is the error of a system without FMUs.
@@ -468,7 +473,25 @@ func (a *Assembly) judge(o Options) error {
 		return err
 	}
 	a.options = o
+	if a.unconnected() {
+		a.Findings.Add(ruleUnconnected, a.Root(), "/SystemStructureDescription", 0, "nothing is connected: the %d components run side by side",
+			len(a.Components))
+	}
 	return a.checkRestarts()
+}
+
+// unconnected reports whether nothing in a system is connected, although it has outputs and inputs.
+func (a *Assembly) unconnected() bool {
+	n := a.network
+	if len(a.Components) < 2 || len(n.Connections)+len(n.Inputs)+len(n.Outputs) > 0 {
+		return false
+	}
+	has := func(c description.Causality) bool {
+		return slices.ContainsFunc(a.Components, func(k Component) bool {
+			return slices.ContainsFunc(k.FMU.Description.Variables, func(v description.ScalarVariable) bool { return v.Causality == c })
+		})
+	}
+	return has(description.Input) && has(description.Output)
 }
 
 // build creates the system with the values of options.Set.
