@@ -204,3 +204,13 @@ func TestNothingConnected(t *testing.T) {
 		t.Errorf("warnings %s", o.warnings())
 	}
 }
+
+// Without a C compiler, demo says so once, not for each example.
+func TestDemoWithoutCompiler(t *testing.T) {
+	cmd := exec.Command(program, "demo", "--all", "--output", filepath.Join(t.TempDir(), "demo"))
+	cmd.Env = append(cmd.Environ(), "PATH=", "CC=")
+	out, err := cmd.CombinedOutput()
+	if err == nil || strings.Count(string(out), "there is no C compiler") != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
