@@ -104,6 +104,8 @@ type Component struct {
 	Source string // of the FMU, as the document or the user gave it
 	FMU    *fmi.FMU
 	Quirks fmuslave.Quirk // of the documents and the user
+	// Preload are the libraries of the quirk Preload, of all components with the FMU.
+	Preload []string
 	// Isolated is the reason why the component runs in a separate process, "" if it does not. Host is where, "" = on
 	// this machine. Unasked: neither the user nor the documents ask for the process.
 	Isolated, Host string
@@ -466,10 +468,10 @@ func (a *Assembly) judge(o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := a.planIsolation(o); err != nil {
+	if err := a.planQuirks(o); err != nil {
 		return err
 	}
-	if err := a.planQuirks(o); err != nil {
+	if err := a.planIsolation(o); err != nil {
 		return err
 	}
 	a.options = o

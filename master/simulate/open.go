@@ -196,7 +196,7 @@ func newSystem(a *assemble.Assembly, o *OpenOptions) (*System, error) {
 			out.Once = append(out.Once, c.Name)
 		}
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash,
-			Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated, Unasked: c.Unasked})
+			Tool: c.FMU.Description.GenerationTool, Quirks: c.QuirkNames(), Isolated: c.Isolated, Unasked: c.Unasked})
 	}
 	return out, nil
 }

@@ -386,6 +386,9 @@ func (r *Request) isolateLimited() {
 
 func setQuirk(r *Request, text string) (key string, err error) {
 	at := strings.LastIndexByte(text, '=')
+	if k := strings.Index(text, "preload:"); k == 0 || k > 0 && text[k-1] == '=' { // its file may have a =
+		at = k - 1
+	}
 	name, quirk := text[:max(at, 0)], text[at+1:]
 	if at == 0 {
 		return "", fmt.Errorf("%q is not COMPONENT=NAME", text)
