@@ -680,6 +680,12 @@ func (a *Assembly) planPorts(o Options, i int, p *componentPlan, feeds, fed, dri
 	inputs := maps.Clone(fed)
 	maps.Copy(inputs, driven)
 	joined, _ := a.paths(i)
+	feedsOutput := map[string][]string{} // names of outputs of the system
+	for _, o := range a.network.Outputs {
+		if o.From.Component == i {
+			feedsOutput[o.From.Variable] = append(feedsOutput[o.From.Variable], o.Name)
+		}
+	}
 	for k := range c.FMU.Description.Variables {
 		v := &c.FMU.Description.Variables[k]
 		names := []string{c.Name + "." + v.Name}
@@ -689,6 +695,7 @@ func (a *Assembly) planPorts(o Options, i int, p *componentPlan, feeds, fed, dri
 		if a.pkg == nil {
 			names = append(names, v.Name)
 		}
+		names = append(names, feedsOutput[v.Name]...)
 		chosen := o.Record != nil && slices.ContainsFunc(names, o.Record) || o.Read != nil && slices.ContainsFunc(names, o.Read)
 		switch {
 		case inputs[v.Name]:

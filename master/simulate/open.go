@@ -49,6 +49,7 @@ type System struct {
 	Files             []string                            // that were read and must not be overwritten
 	Settings          []assemble.SettingInfo              // parameters and start values of the documents
 	Inputs            map[string][]record.Derived         // inputs of FMUs fed by inputs of the outermost system or named otherwise
+	Outputs           []record.Output                     // of the outermost system
 	Items             map[string]map[string]int32         // of driven inputs that are enumerations
 	ItemsOf           func(name string) map[string]int32  // items of an enumeration "component.variable"; nil = unknown
 	Resolve           func(name string) (string, error)   // the name in results of a variable named by the user; nil = the same
@@ -186,6 +187,7 @@ func newSystem(a *assemble.Assembly, o *OpenOptions) (*System, error) {
 			out.Inputs[name] = append(out.Inputs[name], record.Derived{Name: in.Name, Gain: in.Gain, Offset: in.Offset, Map: in.Map})
 		}
 	}
+	out.Outputs = a.Outputs()
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
