@@ -705,10 +705,6 @@ func (p *Preset) coupling(values map[string]string, w With) (*Choice, error) {
 	}
 	c := &Choice{Discard: s.discard, Monitor: s.Control.Monitor}
 	adaptive := s.Control.varies()
-	if s.Order == 0 && !adaptive && (s.substepsGiven || s.deliveryGiven) {
-		c.Notes = append(c.Notes, "at extrapolation order 0 inputs are held: the parameters substeps and delivery "+
-			"have no effect")
-	}
 	if s.Scheme == Jacobi && s.Sequence != nil {
 		c.Notes = append(c.Notes, "the Jacobi scheme steps all subsystems from the same values: the parameter "+
 			"sequence has no effect")

@@ -94,6 +94,7 @@ type loader struct {
 	shares  map[string]string // see Shared; nil = not yet known
 	compile bool              // compile the sources if there is no library
 	chdir   bool              // load in the folder of the library
+	preload []string          // see Preload
 	built   *archive.Dir      // with the compiled library; nil = none
 
 	nameOnce sync.Once
@@ -236,7 +237,7 @@ func (f *FMU) findPlace(add adder) error {
 	}
 	f.uri = resourceURI(dir, runtime.GOOS == "windows")
 	p := &f.place
-	p.Chdir, p.ID = f.chdir, f.Description.CoSimulation.ModelIdentifier
+	p.Chdir, p.Preload, p.ID = f.chdir, f.preload, f.Description.CoSimulation.ModelIdentifier
 	if p.Path, err = f.findLibrary(dir, add); err != nil {
 		return err
 	}
@@ -335,6 +336,10 @@ func (f *FMU) checkNames(replaced string, add adder) {
 // for libraries that search for others there (checklist fmi2 7). It must be called
 // before Load.
 func (f *FMU) LoadInItsFolder() { f.chdir = true }
+
+// Preload makes libraries be loaded before that of the FMU, which uses their symbols without naming them: as LD_PRELOAD, for the
+// process that loads the FMU. It must be called before Load.
+func (f *FMU) Preload(files []string) { f.preload = files }
 
 // soften reports a missing function that is not essential.
 func (f *FMU) soften(add adder, inside string, fn fmi2.Function) {

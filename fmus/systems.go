@@ -98,6 +98,9 @@ func WriteSystems(ctx context.Context, dir string, names []string, written func(
 			return err
 		}
 	}
+	if _, err := csrc.Compiler(); err != nil {
+		return err // once, not for each system
+	}
 	b := newBuilder(ctx)
 	errs := make([]error, len(names))
 	var mu sync.Mutex

@@ -1018,7 +1018,7 @@ func (f *flattener) outputs() {
 		}
 		if all, ok := f.compile(source, path, c.Place); ok {
 			f.net.Outputs = append(f.net.Outputs, SystemOutput{Name: c.Name, From: FlatEnd{source.in.index,
-				source.name}, Gain: all.gain, Offset: all.offset})
+				source.name}, Gain: all.gain, Offset: all.offset, Map: all.table, Unit: c.face.unitName})
 		}
 	}
 }

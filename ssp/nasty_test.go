@@ -41,7 +41,7 @@ func TestNasty(t *testing.T) {
 				Comp("b", Conns(Con("u", "input", ""))),
 			Link("o", "s1/o", ""), Link("b/u", "s1/o", "")), nil,
 			Fakes{"s1.s2.a": {Out("y", ssp.Real)}, "b": {In("u", ssp.Real)}},
-			"s1.s2.a.y → b.u Real 2 1 map[]\n{o {0 y} 2 1}\n", ""},
+			"s1.s2.a.y → b.u Real 2 1 map[]\n{o {0 y} 2 1 map[] mm}\n", ""},
 		{"input straight to output of a system between two", Sys("top", "",
 			Comp("a", "")+Sys("s", Conns(Con("i", "input", RealType("m")), Con("o", "output", RealType("mm"))), "", Link("o", "i", LinearTransform(2, 0)))+Comp("b", ""),
 			Link("s/i", "a/y", ""), Link("b/u", "s/o", LinearTransform(1, 3))), nil,

@@ -204,7 +204,9 @@ type Setting struct {
 type SystemOutput struct {
 	Name         string
 	From         FlatEnd
-	Gain, Offset float64 // of a Real
+	Gain, Offset float64         // of a number
+	Map          map[int32]int32 // of other types, as of FlatConnection
+	Unit         string          // of the connector; "" = that of From
 }
 
 // SystemInput is an input of the outermost system and an FMU input that it feeds. The fields are

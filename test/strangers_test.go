@@ -191,3 +191,26 @@ func TestNotASystem(t *testing.T) {
 		}
 	}
 }
+
+// A system in which nothing is connected is reported when it is made and when it is run.
+func TestNothingConnected(t *testing.T) {
+	dir := t.TempDir()
+	copyFMUs(t, dir, "mass_force")
+	code, output := macrostepIn(t, dir, "ssp", "new", "a=mass_force.fmu", "b=mass_force.fmu", "--connect-by-name", "--stop-time", "0.01", "-o", "s.ssd")
+	if code != 0 || !strings.Contains(output, "warning: --connect-by-name connects nothing") {
+		t.Errorf("exit code %d\n%s", code, output)
+	}
+	if o := complete(t, filepath.Join(dir, "s.ssd")); !strings.Contains(o.warnings(), "nothing is connected: the 2 components run side by side") {
+		t.Errorf("warnings %s", o.warnings())
+	}
+}
+
+// Without a C compiler, demo says so once, not for each example.
+func TestDemoWithoutCompiler(t *testing.T) {
+	cmd := exec.Command(program, "demo", "--all", "--output", filepath.Join(t.TempDir(), "demo"))
+	cmd.Env = append(cmd.Environ(), "PATH=", "CC=")
+	out, err := cmd.CombinedOutput()
+	if err == nil || strings.Count(string(out), "there is no C compiler") != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

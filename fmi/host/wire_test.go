@@ -103,7 +103,7 @@ func TestGreeting(t *testing.T) {
 		{"newer", greeting(func(h *hello) { h.Min, h.Max = version+1, version+2 }), codeVersion, "the run (macrostep ) speaks 2 to 3"},
 		{"newer, but speaks this one", greeting(func(h *hello) { h.Max = version + 1 }), "", ""},
 		{"older", greeting(func(h *hello) { h.Min, h.Max = 0, minVersion-1 }), codeVersion, "speaks versions 1 to 1"},
-		{"other calls", greeting(func(h *hello) { h.Calls++ }), codeVersion, "version 5 of calls"},
+		{"other calls", greeting(func(h *hello) { h.Calls++ }), codeVersion, "version 6 of calls"},
 		{"ended session", greeting(func(h *hello) { h.Session = "X" }), codeSession, "does not know this run any more"},
 		{"wrong token", greeting(func(h *hello) { h.Token = "X" }), codeToken, "the token is not that of the host"},
 		{"another message", message(kindAsk, 0, document(ask{})), codeRefused, "not that of macrostep"},

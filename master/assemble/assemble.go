@@ -104,6 +104,8 @@ type Component struct {
 	Source string // of the FMU, as the document or the user gave it
 	FMU    *fmi.FMU
 	Quirks fmuslave.Quirk // of the documents and the user
+	// Preload are the libraries of the quirk Preload, of all components with the FMU.
+	Preload []string
 	// Isolated is the reason why the component runs in a separate process, "" if it does not. Host is where, "" = on
 	// this machine. Unasked: neither the user nor the documents ask for the process.
 	Isolated, Host string
@@ -161,6 +163,11 @@ var (
 		Doc:    "Settings in the annotation of macrostep or from the user have an effect.",
 		Remedy: "remove the setting, or accept the result of a run without it",
 	}
+	ruleUnconnected = &diag.Rule{
+		ID: "CC7U", Level: diag.Warning, Ref: "ssp 24",
+		Doc:    "A system connects its components: it has a connection, or inputs or outputs of its own.",
+		Remedy: "connect them (macrostep ssp new has --connect), or run each FMU by itself",
+	}
 	ruleRange = &diag.Rule{
 		ID: "CC14V", Level: diag.Warning, Ref: "fmi2 45",
 		Doc:    "Values that the user sets lie within the bounds that the FMU declares. It may refuse others.",
@@ -170,7 +177,7 @@ var (
 
 // Rules lists the rules of this package.
 func Rules() []*diag.Rule {
-	return []*diag.Rule{ruleImplementation, ruleNoImplementation, ruleOnce, ruleNoEffect, ruleRange}
+	return []*diag.Rule{ruleImplementation, ruleNoImplementation, ruleOnce, ruleNoEffect, ruleUnconnected, ruleRange}
 }
 
 // ErrEmpty is the error of a system without FMUs.
@@ -461,14 +468,32 @@ func (a *Assembly) judge(o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := a.planIsolation(o); err != nil {
-		return err
-	}
 	if err := a.planQuirks(o); err != nil {
 		return err
 	}
+	if err := a.planIsolation(o); err != nil {
+		return err
+	}
 	a.options = o
+	if a.unconnected() {
+		a.Findings.Add(ruleUnconnected, a.Root(), "/SystemStructureDescription", 0, "nothing is connected: the %d components run side by side",
+			len(a.Components))
+	}
 	return a.checkRestarts()
+}
+
+// unconnected reports whether nothing in a system is connected, although it has outputs and inputs.
+func (a *Assembly) unconnected() bool {
+	n := a.network
+	if len(a.Components) < 2 || len(n.Connections)+len(n.Inputs)+len(n.Outputs) > 0 {
+		return false
+	}
+	has := func(c description.Causality) bool {
+		return slices.ContainsFunc(a.Components, func(k Component) bool {
+			return slices.ContainsFunc(k.FMU.Description.Variables, func(v description.ScalarVariable) bool { return v.Causality == c })
+		})
+	}
+	return has(description.Input) && has(description.Output)
 }
 
 // build creates the system with the values of options.Set.
@@ -655,6 +680,12 @@ func (a *Assembly) planPorts(o Options, i int, p *componentPlan, feeds, fed, dri
 	inputs := maps.Clone(fed)
 	maps.Copy(inputs, driven)
 	joined, _ := a.paths(i)
+	feedsOutput := map[string][]string{} // names of outputs of the system
+	for _, o := range a.network.Outputs {
+		if o.From.Component == i {
+			feedsOutput[o.From.Variable] = append(feedsOutput[o.From.Variable], o.Name)
+		}
+	}
 	for k := range c.FMU.Description.Variables {
 		v := &c.FMU.Description.Variables[k]
 		names := []string{c.Name + "." + v.Name}
@@ -664,6 +695,7 @@ func (a *Assembly) planPorts(o Options, i int, p *componentPlan, feeds, fed, dri
 		if a.pkg == nil {
 			names = append(names, v.Name)
 		}
+		names = append(names, feedsOutput[v.Name]...)
 		chosen := o.Record != nil && slices.ContainsFunc(names, o.Record) || o.Read != nil && slices.ContainsFunc(names, o.Read)
 		switch {
 		case inputs[v.Name]:

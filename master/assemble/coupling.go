@@ -172,7 +172,7 @@ func (c *checker) islands() {
 		}
 		parts[at] = append(parts[at], component.Name)
 	}
-	if len(order) < 2 {
+	if len(order) < 2 || c.a.unconnected() { // which is reported already
 		return
 	}
 	var texts []string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/ssp"
 )
@@ -208,6 +209,14 @@ func (a *Assembly) Inputs() map[string][]Input {
 				out[name] = []Input{{Name: settled, Gain: d.gain, Offset: d.offset, component: d.component, variable: d.v.Name}}
 			}
 		}
+	}
+	return out
+}
+
+// Outputs lists the outputs of the outermost system, by the outputs of FMUs and functions that feed them.
+func (a *Assembly) Outputs() (out []record.Output) {
+	for _, o := range a.network.Outputs {
+		out = append(out, record.Output{Name: o.Name, From: a.endpoint(o.From).String(), Unit: o.Unit, Gain: o.Gain, Offset: o.Offset, Map: o.Map})
 	}
 	return out
 }

@@ -72,6 +72,10 @@ func (a *Assembly) planIsolation(o Options) error {
 		c := &a.Components[i]
 		switch {
 		case c.Isolated != "":
+		case len(c.Preload) > 0 && o.Launcher != nil:
+			c.Isolated = "the quirk preload loads a library before it"
+		case len(c.Preload) > 0:
+			errs = append(errs, fmt.Errorf("component %s: the quirk preload needs a process of its own, and there is no launcher of processes", c.Name))
 		case o.Launcher == nil || o.Isolate == IsolateNever:
 		case o.Isolate == IsolateAlways:
 			c.Isolated = "all components are"
@@ -86,7 +90,13 @@ func (a *Assembly) planIsolation(o Options) error {
 	if o.Isolate == IsolateNever && o.Launcher != nil {
 		a.warnOfClashes()
 	}
-	return errors.Join(a.launchers(o), a.checkOnce())
+	for _, c := range a.Components {
+		if len(c.Preload) > 0 && c.Host != "" {
+			errs = append(errs, fmt.Errorf("component %s: the quirk preload has no effect on host %s; start macrostep host there with LD_PRELOAD=%s",
+				c.Name, c.Host, strings.Join(c.Preload, ":")))
+		}
+	}
+	return errors.Join(errors.Join(errs...), a.launchers(o), a.checkOnce())
 }
 
 // planHosts chooses the components that run on other machines.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,13 +36,52 @@ func (a *Assembly) planQuirks(o Options) error {
 			c.FMU.LoadInItsFolder()
 		}
 	}
+	for i := range a.Components {
+		a.preload(&a.Components[i])
+	}
 	return errors.Join(errs...)
 }
 
 func (a *Assembly) addQuirk(component int, name string) error {
 	q, err := fmuslave.ParseQuirk(name)
-	if err == nil {
-		a.Components[component].Quirks |= q
+	if err != nil {
+		return err
 	}
-	return err
+	c := &a.Components[component]
+	c.Quirks |= q
+	if file := fmuslave.PreloadFile(name); file != "" {
+		if strings.ContainsAny(file, `/\`) { // else the loader searches for it
+			if file, err = filepath.Abs(file); err != nil {
+				return err
+			}
+			if _, err := os.Stat(file); err != nil {
+				return fmt.Errorf("the quirk preload: %w", err)
+			}
+		}
+		c.Preload = append(c.Preload, file)
+	}
+	return nil
+}
+
+// preload gives the libraries of a component to its FMU, and to all components with it, since they may share a process.
+func (a *Assembly) preload(c *Component) {
+	if len(c.Preload) == 0 {
+		return
+	}
+	c.FMU.Preload(c.Preload)
+	for i := range a.Components {
+		if o := &a.Components[i]; o.FMU == c.FMU {
+			o.Preload, o.Quirks = c.Preload, o.Quirks|fmuslave.Preload
+		}
+	}
+}
+
+// QuirkNames lists the names of the quirks of a component, sorted.
+func (c *Component) QuirkNames() []string {
+	names := (c.Quirks &^ fmuslave.Preload).Names()
+	for _, file := range c.Preload {
+		names = append(names, "preload:"+file)
+	}
+	slices.Sort(names)
+	return names
 }

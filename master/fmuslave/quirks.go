@@ -22,6 +22,7 @@ const (
 	NoInputDerivatives
 	NoDirectionalDerivatives
 	SetStarts
+	Preload
 )
 
 // QuirkInfo describes a quirk.
@@ -47,14 +48,30 @@ func Quirks() []QuirkInfo {
 		{NoInputDerivatives, "noInputDerivatives", "ignore canInterpolateInputs"},                      // fmi2 56
 		{NoDirectionalDerivatives, "noDirectionalDerivatives", "ignore providesDirectionalDerivative"}, // fmi2 60
 		{SetStarts, "setStarts", "set all documented start values, not only given ones"},               // fmi2 42
+		{Preload, "preload:FILE", "in a process of its own, load the library FILE first, whose symbols the FMU uses"},
 	}
+}
+
+// preloadPrefix begins the name of the quirk Preload.
+const preloadPrefix = "preload:"
+
+// PreloadFile returns the file of the quirk Preload, by its name; "" for any other quirk.
+func PreloadFile(name string) string {
+	file, ok := strings.CutPrefix(name, preloadPrefix)
+	if !ok {
+		return ""
+	}
+	return file
 }
 
 // ParseQuirk finds a quirk by its name. The error lists the names.
 func ParseQuirk(name string) (Quirk, error) {
 	var names []string
+	if name == preloadPrefix {
+		return 0, fmt.Errorf("the quirk %s needs the library, %sFILE, such as %slibpython3.so", preloadPrefix, preloadPrefix, preloadPrefix)
+	}
 	for _, q := range Quirks() {
-		if q.Name == name {
+		if q.Name == name || q.Quirk == Preload && PreloadFile(name) != "" {
 			return q.Quirk, nil
 		}
 		names = append(names, q.Name)

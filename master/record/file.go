@@ -93,8 +93,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Sweep deletes temporary files beside path that killed runs have left while they replaced
-// it (a manifest or a checkpoint). An empty path does nothing.
+// Sweep deletes temporary files in the folder of path that killed runs have left while they replaced a file there: a manifest
+// or a checkpoint, of any name. An empty path does nothing.
 func Sweep(path string) {
 	if path == "" {
 		return
@@ -107,10 +107,7 @@ func Sweep(path string) {
 		return
 	}
 	for _, e := range entries {
-		number, begins := strings.CutPrefix(e.Name(), filepath.Base(path)+temporaryBegin)
-		number, ends := strings.CutSuffix(number, temporaryEnd)
-		_, err := strconv.ParseUint(number, 16, 32)
-		if !begins || !ends || len(number) != 8 || err != nil || !e.Type().IsRegular() {
+		if !e.Type().IsRegular() || !isTemporary(e.Name()) {
 			continue
 		}
 		left := filepath.Join(filepath.Dir(path), e.Name())
@@ -125,6 +122,18 @@ func Sweep(path string) {
 		}
 		_ = f.Close()
 	}
+}
+
+// isTemporary reports whether a name is one that temporary gives.
+func isTemporary(name string) bool {
+	rest, ends := strings.CutSuffix(name, temporaryEnd)
+	at := strings.LastIndex(rest, temporaryBegin)
+	if !ends || at < 1 {
+		return false
+	}
+	number := rest[at+len(temporaryBegin):]
+	_, err := strconv.ParseUint(number, 16, 32)
+	return err == nil && len(number) == 8
 }
 
 // SyncFolder makes names that were added to a folder durable, if the system supports it.

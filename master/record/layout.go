@@ -1,7 +1,9 @@
 package record
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -31,6 +33,24 @@ type segment struct {
 	at   int // index of the first value in U, Y or Measured, or among the values of the kind
 	to   int // index of the first column among those of the kind
 	n    int
+	by   *Output // a change of the only value; nil = it is copied
+}
+
+// changed returns the changed Real or Integer of a segment with by.
+func (s *segment) changed(p *master.Point) (real float64, integer int32) {
+	if s.from == fromY {
+		return s.by.Gain*p.Y[s.at] + s.by.Offset, 0
+	}
+	var n int32
+	if v := s.values(p); s.kind != master.Boolean {
+		n = v.Integer[s.at]
+	} else if v.Boolean[s.at] {
+		n = 1
+	}
+	if to, mapped := s.by.Map[n]; mapped {
+		n = to
+	}
+	return s.by.Gain*float64(n) + s.by.Offset, n
 }
 
 type source uint8
@@ -57,7 +77,7 @@ func (l *layout) add(name string, p master.Port, from source, sub, at int) {
 	to := l.addColumn(column{name: name, unit: p.Unit, kind: p.Kind, held: p.Kind != master.Real || p.Discrete})
 	if n := len(l.segments); n > 0 {
 		s := &l.segments[n-1]
-		if s.from == from && s.kind == p.Kind && (s.sub == sub || from <= fromMeasured) && s.at+s.n == at && s.to+s.n == to {
+		if s.by == nil && s.from == from && s.kind == p.Kind && (s.sub == sub || from <= fromMeasured) && s.at+s.n == at && s.to+s.n == to {
 			s.n++
 			return
 		}
@@ -116,11 +136,55 @@ func choose(sys *master.System, measured []master.Port, o *Options) (layout, err
 		})
 		byKind(info.Watch, func(_, at int, p master.Port) { take(name(p), p, fromWatch, i, at, true) })
 	}
+	for i := range o.Outputs {
+		l.output(sys, &o.Outputs[i], take, names)
+	}
 	for k, p := range measured {
 		p.Kind = master.Real
 		take(p.Name, p, fromMeasured, 0, k, true)
 	}
 	return l, sel.check(names, o.Names)
+}
+
+// output adds an output of the system. One with the name of a variable is left out.
+func (l *layout) output(sys *master.System, of *Output, take func(name string, p master.Port, from source, sub, at int, byDefault bool) bool, names []string) {
+	if slices.Contains(names, of.Name) {
+		return
+	}
+	add := func(p master.Port, from source, sub, at int) {
+		if from == fromDiscreteOut && p.Kind == master.Integer && (of.Gain != 1 || of.Offset != 0) {
+			p.Kind = master.Real
+		}
+		if p.Unit = cmp.Or(of.Unit, p.Unit); !take(of.Name, p, from, sub, at, false) {
+			return
+		}
+		if of.Gain == 1 && of.Offset == 0 && of.Map == nil {
+			return
+		}
+		last := &l.segments[len(l.segments)-1]
+		if last.n > 1 { // only this value is changed
+			last.n--
+			l.segments = append(l.segments, segment{from: from, kind: last.kind, sub: sub, at: last.at + last.n, to: last.to + last.n, n: 1})
+			last = &l.segments[len(l.segments)-1]
+		}
+		last.by = of
+	}
+	for i, info := range sys.Infos {
+		port, ok := strings.CutPrefix(of.From, info.Name+".")
+		if !ok {
+			continue
+		}
+		for k, p := range info.Out {
+			if p.Name == port && !p.Internal {
+				add(p, fromY, i, sys.OutAt[i]+k)
+			}
+		}
+		byKind(info.DiscreteOut, func(_, at int, p master.Port) {
+			if p.Name == port {
+				add(p, fromDiscreteOut, i, at)
+			}
+		})
+	}
 }
 
 // outputName returns the name "component.variable" of an entry of y.

@@ -178,6 +178,9 @@ func TestTemporaryFiles(t *testing.T) {
 		t.Skip("this system has no symbolic links, so that none can be followed")
 	}
 	must(t, os.WriteFile(path+temporaryBegin+"00000002"+temporaryEnd, nil, 0o600))
+	for _, name := range []string{"other.checkpoint.ms-0123abcd.tmp", "mine.ms-123.tmp", ".ms-0123abcd.tmp", "mine.ms-0123abcd.tmp.gz"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600)) // the first is of a killed run, the others of no run
+	}
 	m := testManifest(t)
 	done := make(chan bool)
 	go func() {
@@ -201,7 +204,7 @@ func TestTemporaryFiles(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := []string{"m.json", "m.json.ms-00000001.tmp", "precious"}; !slices.Equal(names, want) {
+	if want := []string{".ms-0123abcd.tmp", "m.json", "m.json.ms-00000001.tmp", "mine.ms-0123abcd.tmp.gz", "mine.ms-123.tmp", "precious"}; !slices.Equal(names, want) {
 		t.Errorf("there are %q", names)
 	}
 	if data, _ := os.ReadFile(precious); string(data) != "precious" {

@@ -114,6 +114,17 @@ func (r *ring) put(slot int, p *master.Point, text int) {
 	reals[0] = p.T
 	for i := range l.segments {
 		s := &l.segments[i]
+		if s.by != nil {
+			switch x, n := s.changed(p); s.kind {
+			case master.Real:
+				reals[s.to] = x
+			case master.Integer:
+				window(r.integer, l.count[master.Integer], slot, 1)[s.to] = n
+			default: // a Boolean, as strings have no changes
+				window(r.boolean, l.count[master.Boolean], slot, 1)[s.to] = byte(min(n, 1))
+			}
+			continue
+		}
 		switch s.from {
 		case fromU:
 			copy(reals[s.to:], p.U[s.at:s.at+s.n])

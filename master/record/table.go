@@ -35,6 +35,8 @@ type Options struct {
 	// Driven names the inputs "component.variable" that external signals drive. They are
 	// recorded by default, like connected inputs.
 	Driven []string
+	// Outputs are outputs of the system, which are recorded if Select names them.
+	Outputs []Output
 	// Interval > 0 thins the rows: after the start there is one row for each multiple of
 	// Interval (s, counted from the start), taken at the first communication point at or
 	// after it. A point up to 1e-9 of a step before a multiple counts as on it. The first
@@ -56,6 +58,14 @@ type Options struct {
 	// with ordinary memory dies, rows are lost: those since the last Flush, or at most one row
 	// group of Parquet.
 	Memory Memory
+}
+
+// Output is an output of a system: Gain times the output From of a subsystem plus Offset, with its values replaced by Map.
+type Output struct {
+	Name, From   string // From is "subsystem.port"
+	Unit         string
+	Gain, Offset float64
+	Map          map[int32]int32
 }
 
 // Description describes a variable; "" = unknown.

@@ -49,6 +49,7 @@ type System struct {
 	Files             []string                            // that were read and must not be overwritten
 	Settings          []assemble.SettingInfo              // parameters and start values of the documents
 	Inputs            map[string][]record.Derived         // inputs of FMUs fed by inputs of the outermost system or named otherwise
+	Outputs           []record.Output                     // of the outermost system
 	Items             map[string]map[string]int32         // of driven inputs that are enumerations
 	ItemsOf           func(name string) map[string]int32  // items of an enumeration "component.variable"; nil = unknown
 	Resolve           func(name string) (string, error)   // the name in results of a variable named by the user; nil = the same
@@ -186,6 +187,7 @@ func newSystem(a *assemble.Assembly, o *OpenOptions) (*System, error) {
 			out.Inputs[name] = append(out.Inputs[name], record.Derived{Name: in.Name, Gain: in.Gain, Offset: in.Offset, Map: in.Map})
 		}
 	}
+	out.Outputs = a.Outputs()
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
@@ -196,7 +198,7 @@ func newSystem(a *assemble.Assembly, o *OpenOptions) (*System, error) {
 			out.Once = append(out.Once, c.Name)
 		}
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash,
-			Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated, Unasked: c.Unasked})
+			Tool: c.FMU.Description.GenerationTool, Quirks: c.QuirkNames(), Isolated: c.Isolated, Unasked: c.Unasked})
 	}
 	return out, nil
 }
@@ -311,6 +313,16 @@ func There(path string) error {
 			systems = append(systems, e.Name())
 		}
 	}
+	slices.SortStableFunc(systems, func(a, b string) int { // FMUs after systems
+		fmu := func(name string) bool { return strings.EqualFold(filepath.Ext(name), ".fmu") }
+		switch {
+		case fmu(a) == fmu(b):
+			return 0
+		case fmu(b):
+			return -1
+		}
+		return 1
+	})
 	hint := diag.DidYouMean(filepath.Base(file), systems)
 	switch {
 	case hint != "":

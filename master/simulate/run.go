@@ -346,7 +346,7 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 		leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Checkpoint: checkpoint}}
 	if !r.Record.IsNone() {
 		r.table = record.NewTable(r.At(r.Output), record.Options{
-			Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval,
+			Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Outputs: r.sys.Outputs,
 			Describe: r.sys.Describe, Names: r.sys.Names, Chosen: m.Describe, Taken: r.begin, Memory: sharedMemory(),
 		})
 		r.mark.table = r.table

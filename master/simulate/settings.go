@@ -394,6 +394,9 @@ func (r *Request) isolateLimited() {
 
 func setQuirk(r *Request, text string) (key string, err error) {
 	at := strings.LastIndexByte(text, '=')
+	if k := strings.Index(text, "preload:"); k == 0 || k > 0 && text[k-1] == '=' { // its file may have a =
+		at = k - 1
+	}
 	name, quirk := text[:max(at, 0)], text[at+1:]
 	if at == 0 {
 		return "", fmt.Errorf("%q is not COMPONENT=NAME", text)
@@ -468,7 +471,11 @@ func ParseTime(text string) (float64, error) {
 	if d, err := time.ParseDuration(strings.TrimSpace(text)); err == nil {
 		return d.Seconds(), nil
 	}
-	return ParseNumber(text)
+	v, err := ParseNumber(text)
+	if err != nil && diag.DecimalComma(text) == "" {
+		err = fmt.Errorf("%q is not a time; give a number in s, or one with a unit: 0.5, 1e-3, 10ms, 30s, 5m, 1h", text)
+	}
+	return v, err
 }
 
 // Positive returns a reader of numbers that refuses those that are not above 0.

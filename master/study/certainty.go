@@ -306,15 +306,18 @@ func (f *fitting) warnOfDirection(of []int, v mat.Vector, a *mat.SymDense, undet
 // conclude sets standard errors, intervals and correlations from the covariance [n][n]. The search ended step [n] before the
 // optimum of the linear model, which is an error like others if the measurements have hardly any.
 func (f *fitting) conclude(best *Optimum, cov *mat.Dense, step *mat.VecDense, undetermined []bool, total int) {
-	exact := best.Goal < exactFit*exactFit
+	exact, limited := best.Goal < exactFit*exactFit, false // a factor is at the end of its range
 	n := len(f.at)
 	student := distuv.StudentsT{Sigma: 1, Nu: float64(total - n)}.Quantile((1 + intervalShare) / 2)
 	known := func(j int) bool { return !undetermined[j] && cov.At(j, j) >= 0 }
 	for j := range n {
 		p, factor := &f.out.Parameters[j], &f.plan.Factors[j]
-		if x := f.at[j]; x-factor.Low < 1e-6*f.scale[j] || factor.High-x < 1e-6*f.scale[j] {
-			f.warn("the best value of %s is the end of its range, %s: a better one may lie beyond; widen the range", factor.Name, best.Values[j])
+		atEnd := f.at[j]-factor.Low < 1e-6*f.scale[j] || factor.High-f.at[j] < 1e-6*f.scale[j]
+		if atEnd {
+			f.warn("the best value of %s is the end of its range, %s: a better one may lie beyond; widen the range", factor.Name,
+				strconv.FormatFloat(f.at[j], 'g', 6, 64))
 		}
+		limited = limited || atEnd
 		f.out.Correlations = append(f.out.Correlations, make([]Number, n))
 		for k := range n {
 			c := cov.At(j, k) / math.Sqrt(cov.At(j, j)*cov.At(k, k))
@@ -335,7 +338,7 @@ func (f *fitting) conclude(best *Optimum, cov *mat.Dense, step *mat.VecDense, un
 		relative, short := math.Sqrt(cov.At(j, j)), math.Abs(step.AtVec(j))
 		if exact {
 			relative = math.Hypot(relative, short)
-		} else if short > relative {
+		} else if short > relative && !limited {
 			f.warn("the search ended before the optimum: %s would still change by about %.2g, more than its standard error; give it more "+
 				"evaluations, or a narrower range", factor.Name, short*f.scale[j])
 		}

@@ -71,7 +71,7 @@ type index struct {
 // for it. The folder must neither hold a study nor files with the names of its own.
 func Create(path string, p *Plan, text []byte, found *Inspection) (_ *Folder, err error) {
 	if _, err := os.Stat(filepath.Join(path, folderIndex)); err == nil {
-		return nil, fmt.Errorf("%s holds a study already; continue it with --resume, or name another folder", path)
+		return nil, fmt.Errorf("%s holds a study already; continue it with --resume, replace it with --force, or name another folder", path)
 	}
 	if err := claim(path); err != nil {
 		return nil, err

@@ -243,6 +243,10 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	if r.byName {
 		var found []compose.Link
 		found, open = compose.MatchByName(parts, c.Links)
+		if len(found) == 0 && len(parts) > 1 {
+			fmt.Fprintln(p.stderr, "warning: --connect-by-name connects nothing, because no free input has the name of an output of another component; "+
+				"connect them with --connect COMPONENT.OUTPUT:COMPONENT.INPUT")
+		}
 		c.Links = append(c.Links, found...)
 	}
 	d, notes, err := compose.Compose(parts, c)

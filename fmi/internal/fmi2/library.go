@@ -18,6 +18,8 @@ type File struct {
 	Prefix string // optional prefix of function names
 	Chdir  bool   // make its folder the working directory while loading
 	ID     string // modelIdentifier
+	// Preload are libraries whose symbols the library uses, without naming them.
+	Preload []string
 }
 
 // Library is a library in this process. It stays loaded until native.Exit, because unloading a
@@ -77,7 +79,20 @@ func Load(p *File, t native.Tag) (_ *Library, changes []string, err error) {
 		}
 	}
 	g := native.Watch()
-	handle, modes, err := native.OpenLibrary(p.Path, t)
+	var handle uintptr
+	var modes bool
+	for _, file := range p.Preload {
+		changed, failed := native.Preload(file, t)
+		if modes = modes || changed; failed != nil {
+			err = fmt.Errorf("the quirk preload: %w", failed)
+			break
+		}
+	}
+	if err == nil {
+		var changed bool
+		handle, changed, err = native.OpenLibrary(p.Path, t)
+		modes = modes || changed
+	}
 	for _, c := range g.Restore() {
 		changes = append(changes, "the FMU "+c.Text)
 	}

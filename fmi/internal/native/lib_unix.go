@@ -101,6 +101,15 @@ func OpenLibrary(path string, t Tag) (h uintptr, modes bool, err error) {
 	return h, modes, nil
 }
 
+// Preload loads a library, by its path or by a name that the loader finds, so that libraries loaded later use its symbols. modes is as
+// of OpenLibrary.
+func Preload(file string, t Tag) (modes bool, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	_, modes, err = dlopen(file, purego.RTLD_NOW|purego.RTLD_GLOBAL, t)
+	return modes, err
+}
+
 // dlopen calls dlopen of the C library like a function of an FMU. modes reports whether the
 // floating-point modes changed; they are restored.
 func dlopen(path string, mode int, t Tag) (h uintptr, modes bool, err error) {
@@ -156,6 +165,8 @@ func loaderRemedy(msg string) string {
 	case strings.Contains(msg, "cannot open shared object"), strings.Contains(msg, "Library not loaded"):
 		return "; install this library, or add its folder to the search path of the loader " +
 			"(LD_LIBRARY_PATH, on macOS DYLD_LIBRARY_PATH)"
+	case pythonSymbol.MatchString(msg):
+		return pythonRemedy()
 	case strings.Contains(msg, "undefined symbol"), strings.Contains(msg, "symbol not found"):
 		return "; the FMU was linked without the library that has this symbol: install the library and add it to LD_PRELOAD"
 	case strings.Contains(msg, "ELF"), strings.Contains(msg, "mach-o"), strings.Contains(msg, "architecture"):

@@ -41,6 +41,12 @@ func OpenLibrary(path string, t Tag) (h uintptr, changed bool, err error) {
 	return 0, changed, err
 }
 
+// Preload loads a library before others that need it.
+func Preload(file string, t Tag) (changed bool, err error) {
+	_, changed, err = OpenLibrary(file, t)
+	return changed, err
+}
+
 // Symbol returns the address of an exported function, or 0.
 func Symbol(lib uintptr, name string) uintptr {
 	p, err := windows.GetProcAddress(windows.Handle(lib), name)

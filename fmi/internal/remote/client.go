@@ -95,6 +95,7 @@ func (r *Client) Open(fmu string, f fmi2.File) (l Loaded, err error) {
 		r.out.text(s)
 	}
 	r.out.flag(f.Chdir)
+	r.out.text(strings.Join(f.Preload, preloadSeparator))
 	r.out.flag(r.All)
 	r.load = slices.Clone(r.out)
 	answer, err := call(r.link, r.out)

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -168,6 +169,17 @@ func Ends(request []byte) bool {
 	return f == fmi2.Terminate || f == fmi2.FreeInstance
 }
 
+// preloadSeparator separates the files of fmi2.File.Preload.
+const preloadSeparator = "\x00"
+
+// preloads splits them.
+func preloads(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, preloadSeparator)
+}
+
 // AppendPlace appends a request that tells a Host where the library of an instance is, and the location of
 // its resources, before that of a Client which does not know them.
 func AppendPlace(b []byte, f fmi2.File, uri string) []byte {
@@ -177,6 +189,7 @@ func AppendPlace(b []byte, f fmi2.File, uri string) []byte {
 		w.text(s)
 	}
 	w.flag(f.Chdir)
+	w.text(strings.Join(f.Preload, preloadSeparator))
 	return w
 }
 
@@ -227,7 +240,7 @@ func (h *instance) answer(request []byte) ([]byte, error) {
 		}
 		h.place = &fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text()}
 		h.uri = r.text()
-		h.place.Chdir = r.word() != 0
+		h.place.Chdir, h.place.Preload = r.word() != 0, preloads(r.text())
 		h.out.word(Version)
 	case askLoad:
 		err = h.load(&r)
@@ -254,7 +267,7 @@ func (h *instance) load(r *wireReader) error {
 		return nil
 	}
 	name := r.text()
-	p := fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0}
+	p := fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0, Preload: preloads(r.text())}
 	all := r.word() != 0
 	if h.place != nil {
 		if p.Path != "" {

@@ -15,7 +15,7 @@ import (
 
 // Version is the version of the messages. The versions of the processes on one machine differ
 // only if the program is replaced during a run.
-const Version = 5
+const Version = 6
 
 // Requests.
 const (
