@@ -704,7 +704,6 @@ func (p *Preset) coupling(values map[string]string, w With) (*Choice, error) {
 		s.Delivery = Substeps
 	}
 	c := &Choice{Discard: s.discard, Monitor: s.Control.Monitor}
-	adaptive := s.Control.varies()
 	if s.Scheme == Jacobi && s.Sequence != nil {
 		c.Notes = append(c.Notes, "the Jacobi scheme steps all subsystems from the same values: the parameter "+
 			"sequence has no effect")

@@ -57,9 +57,10 @@ func TestParameters(t *testing.T) {
 		{"explicit", map[string]string{"order": "1", "delivery": "held"}, Config{Order: 1, Substeps: 10, Delivery: Held}, 0},
 		{"gauss-seidel", map[string]string{"sequence": "b,a"},
 			Config{Scheme: GaussSeidel, Substeps: 10, Sequence: []string{"b", "a"}}, 0},
+		// At order 0, too, since they hold for inputs from outside.
+		{"explicit", map[string]string{"substeps": "4"}, Config{Substeps: 4, Delivery: Substeps}, 0},
+		{"explicit", map[string]string{"delivery": "held"}, Config{Substeps: 10, Delivery: Held}, 0},
 		// Parameters without effect are noted.
-		{"explicit", map[string]string{"substeps": "4"}, Config{Substeps: 4, Delivery: Substeps}, 1},
-		{"explicit", map[string]string{"delivery": "held"}, Config{Substeps: 10, Delivery: Held}, 1},
 		{"explicit", map[string]string{"sequence": "b,a"}, Config{Substeps: 10, Sequence: []string{"b", "a"}}, 1},
 	} {
 		c, err := New(test.preset, test.params)

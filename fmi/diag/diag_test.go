@@ -136,3 +136,12 @@ func TestDidYouMean(t *testing.T) {
 		}
 	}
 }
+
+func TestDecimalComma(t *testing.T) {
+	for text, want := range map[string]string{"2,5": "; numbers have a decimal point instead of a comma: 2.5", " -1,5e3 ": "; numbers have a decimal point instead of a comma: -1.5e3",
+		"2.5": "", "1,2,3": "", "a,b": "", "": ""} {
+		if got := DecimalComma(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

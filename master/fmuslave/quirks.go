@@ -3,6 +3,7 @@ package fmuslave
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 )

@@ -473,7 +473,7 @@ func ParseTime(text string) (float64, error) {
 	}
 	v, err := ParseNumber(text)
 	if err != nil && diag.DecimalComma(text) == "" {
-		err = fmt.Errorf("%q is not a time; give a number in s, or one with a unit: 0.5, 1e-3, 10ms, 30s, 5m, 1h", text)
+		err = fmt.Errorf("%q is not a finite number; give one in s, or with a unit: 0.5, 1e-3, 10ms, 30s, 5m, 1h", text)
 	}
 	return v, err
 }

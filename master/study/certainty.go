@@ -306,18 +306,24 @@ func (f *fitting) warnOfDirection(of []int, v mat.Vector, a *mat.SymDense, undet
 // conclude sets standard errors, intervals and correlations from the covariance [n][n]. The search ended step [n] before the
 // optimum of the linear model, which is an error like others if the measurements have hardly any.
 func (f *fitting) conclude(best *Optimum, cov *mat.Dense, step *mat.VecDense, undetermined []bool, total int) {
-	exact, limited := best.Goal < exactFit*exactFit, false // a factor is at the end of its range
+	exact := best.Goal < exactFit*exactFit
+	atEnd := func(j int) bool {
+		factor := &f.plan.Factors[j]
+		return f.at[j]-factor.Low < 1e-6*f.scale[j] || factor.High-f.at[j] < 1e-6*f.scale[j]
+	}
+	limited := false
+	for j := range f.at {
+		limited = limited || atEnd(j)
+	}
 	n := len(f.at)
 	student := distuv.StudentsT{Sigma: 1, Nu: float64(total - n)}.Quantile((1 + intervalShare) / 2)
 	known := func(j int) bool { return !undetermined[j] && cov.At(j, j) >= 0 }
 	for j := range n {
 		p, factor := &f.out.Parameters[j], &f.plan.Factors[j]
-		atEnd := f.at[j]-factor.Low < 1e-6*f.scale[j] || factor.High-f.at[j] < 1e-6*f.scale[j]
-		if atEnd {
+		if atEnd(j) {
 			f.warn("the best value of %s is the end of its range, %s: a better one may lie beyond; widen the range", factor.Name,
 				strconv.FormatFloat(f.at[j], 'g', 6, 64))
 		}
-		limited = limited || atEnd
 		f.out.Correlations = append(f.out.Correlations, make([]Number, n))
 		for k := range n {
 			c := cov.At(j, k) / math.Sqrt(cov.At(j, j)*cov.At(k, k))
