@@ -77,6 +77,7 @@ func ParseQuirk(name string) (Quirk, error) {
 		}
 		names = append(names, q.Name)
 	}
+	names = append(names, "stateless") // of the coupling, not of the FMU
 	return 0, fmt.Errorf("there is no quirk %q%s", name, diag.DidYouMeanOr(name, names, "; the quirks are "))
 }
 

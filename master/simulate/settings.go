@@ -233,7 +233,7 @@ var Settings = []*Entry{
 
 	{Name: "history", Category: papers, Path: true, Annotation: "history", Doc: "connected outputs before the start, from `FILE`: full order from the first step",
 		set: path(func(r *Request) *string { return &r.History })},
-	{Name: "workers", Category: papers, Scope: Varies, Annotation: "workers", Default: "0",
+	{Name: "workers", Category: processes, Scope: Varies, Annotation: "workers", Default: "0",
 		Doc: "step FMUs in `N` threads, with the same results; 0: as many as pay off",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.Workers, err = whole(text, 0, math.MaxInt32)

@@ -105,6 +105,11 @@ func Inspect(ctx context.Context, p *Plan, o Options) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
+	for k := range p.Quantities {
+		if err := p.Quantities[k].checkUnit(i.Units); err != nil {
+			return nil, err
+		}
+	}
 	for _, r := range requests {
 		preset := cmp.Or(r.Algorithm, i.Algorithm, algorithms.DefaultPreset)
 		if _, err := m.options.Presets.New(preset, r.Params, algorithms.With{Rates: r.Rates}); err != nil {
@@ -154,6 +159,14 @@ func (i *Inspection) describe(p *Plan, system *simulate.Inspection) {
 		q := &p.Quantities[k]
 		put(i.Units, q.Name, q.unit(system.Units[q.Variable]))
 	}
+}
+
+// checkUnit refuses measurements in another unit than the variable's.
+func (q *Quantity) checkUnit(units map[string]string) error {
+	if own := units[q.Variable]; q.given != "" && own != "" && own != q.given {
+		return fmt.Errorf("%s: the column has the unit %s, the variable %s; convert the column", q.Text, q.given, own)
+	}
+	return nil
 }
 
 // checkReferences refuses tables with times outside of the runs.

@@ -36,7 +36,7 @@ func (p *Plan) AddFit(o *Optimisation, path string) error {
 	}
 	for _, c := range t.Columns {
 		if c.Values == nil {
-			continue
+			return fmt.Errorf("%s: column %s has %s, which is no number; a fit needs measured values: correct the cell, or remove the column", path, c.Name, c.Odd)
 		}
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, v := range c.Values {
@@ -47,8 +47,8 @@ func (p *Plan) AddFit(o *Optimisation, path string) error {
 		if !(high > low) {
 			return fmt.Errorf("%s: column %s does not change; a fit needs measured values that do", path, c.Name)
 		}
-		q := Quantity{Name: "deviation(" + c.Name + ")", Text: fmt.Sprintf("deviation(%s, %s)", c.Name, path), Variable: c.Name}
-		if err := q.readDeviation([]string{c.Name, path}, func(name string) string { return name }); err != nil {
+		q := Quantity{Name: "deviation(" + c.Bare + ")", Text: fmt.Sprintf("deviation(%s, %s)", c.Bare, path), Variable: c.Bare}
+		if err := q.readDeviation([]string{c.Bare, path}, func(name string) string { return name }); err != nil {
 			return err
 		}
 		p.Quantities = append(p.Quantities, q)

@@ -23,6 +23,7 @@ type Quantity struct {
 	of            func(t, v []float64) float64 // not finite = the run has no such number
 	from, until   float64                      // s, of a reference; NaN = there is none
 	times, values []float64                    // of a reference
+	given         string                       // its unit; "" = not given
 }
 
 // quantityForms lists the notations of a quantity, for help and messages.
@@ -192,10 +193,11 @@ func (q *Quantity) readDeviation(args []string, resolve func(string) string) err
 	if len(args) == 3 {
 		column = args[2]
 	}
-	times, values, err := readReference(resolve(args[1]), column)
+	times, values, unit, err := readReference(resolve(args[1]), column)
 	if err != nil {
 		return err
 	}
+	q.given = unit
 	q.times, q.values = times, values
 	q.from, q.until = times[0], times[len(times)-1]
 	q.of = func(t, v []float64) float64 {
@@ -209,26 +211,29 @@ func (q *Quantity) readDeviation(args []string, resolve func(string) string) err
 	return nil
 }
 
-// readReference returns the times in s and values of a column.
-func readReference(path, column string) (times, values []float64, err error) {
+// readReference returns the times in s, the values and the unit of a column, which is named with or without its unit.
+func readReference(path, column string) (times, values []float64, unit string, err error) {
 	t, err := results.Read(path, results.ReadOptions{})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, "", err
 	}
 	var names []string
 	for _, c := range t.Columns {
-		if c.Name == column {
+		if c.Name == column || c.Bare == column {
 			for i, at := range t.Times {
+				if c.Values == nil {
+					break
+				}
 				if v := c.Values[i]; v-v == 0 { // gaps are left out
 					times, values = append(times, at), append(values, v)
 				}
 			}
 			if times == nil {
-				return nil, nil, fmt.Errorf("%s: column %s has no numbers", path, column)
+				return nil, nil, "", fmt.Errorf("%s: column %s has no numbers", path, column)
 			}
-			return times, values, nil
+			return times, values, c.Unit, nil
 		}
 		names = append(names, c.Name)
 	}
-	return nil, nil, fmt.Errorf("%s has no column %q%s", path, column, diag.DidYouMeanOr(column, names, "; there are "))
+	return nil, nil, "", fmt.Errorf("%s has no column %q%s", path, column, diag.DidYouMeanOr(column, names, "; there are "))
 }

@@ -80,7 +80,22 @@ type flagLine struct {
 
 func flagLines(c *cli.Command) (lines []flagLine) {
 	category := "-"
+	var categories []string // in the order of their first flags
+	of := func(f cli.Flag) int {
+		in, ok := f.(cli.CategorizableFlag)
+		if !ok {
+			return -1
+		}
+		return slices.Index(categories, in.GetCategory())
+	}
 	for _, f := range c.Flags {
+		if in, ok := f.(cli.CategorizableFlag); ok && of(f) < 0 {
+			categories = append(categories, in.GetCategory())
+		}
+	}
+	flags := slices.Clone(c.Flags)
+	slices.SortStableFunc(flags, func(a, b cli.Flag) int { return of(a) - of(b) })
+	for _, f := range flags {
 		doc, ok := f.(cli.DocGenerationFlag)
 		if hides, is := f.(cli.VisibleFlag); !ok || is && !hides.IsVisible() {
 			continue

@@ -52,6 +52,7 @@ var topicWords = diag.Words{
 	"isolation": "crashes", "checkpoints": "crashes", "checkpoint": "crashes", "resume": "crashes", "wine": "hosts", "remote": "hosts",
 	"go": "embedding", "library": "embedding", "errors": "troubleshooting", "warnings": "troubleshooting", "fmi": "fmi2", "papers": "literature",
 	"hil": "realtime", "example": "tutorial", "start": "tutorial", "input": "running", "inputs": "running", "parameters": "running", "outcome": "running",
+	"table": "running", "tables": "running", "units": "ssp.md", "unit": "ssp.md", "sarif": "checking", "rules": "checking",
 }
 
 // helpNames are the names of commands and topics.
