@@ -257,7 +257,7 @@ func (s *Study) optimise(ctx context.Context, exec Executor) (*Optimum, error) {
 		settings := &optimize.Settings{Converger: &optimize.FunctionConverge{Absolute: 1e-14, Relative: 1e-7, Iterations: 10 + 5*dim}}
 		result, err := optimize.Minimize(problem, start, settings, method)
 		if err != nil {
-			ended = err.Error() // such as a line search that finds nothing better
+			ended = "no better point found (" + err.Error() + ")" // mostly a line search at the end of a range, or of what is smooth
 		} else {
 			ended = ending(result.Status)
 		}

@@ -75,7 +75,7 @@ type Approximation struct {
 
 // added is the state of an approximation, apart from those of its grids.
 type added struct {
-	slope [2][]float64 // of the lines of the last accepted step, and of the one before
+	slope [2][]float64 // of the lines of the last accepted step, and of the one before; NaN = there was none
 	lines [2][]float64 // of the external inputs that are not held, over the last step: values at its start and its end, [nu]
 	count int          // macro steps so far
 	bias  []float64    // constant that a correction adds to each input over the step, [nu]
@@ -96,7 +96,8 @@ func (a *Approximation) Init(x *master.Exec, t0 float64) error {
 	a.holds = x.Sys.Holds()
 	a.free, a.external, a.known = nil, make([][]int, len(x.Sys.Subsystems)), make([]bool, nu)
 	a.lines = [2][]float64{make([]float64, nu), make([]float64, nu)}
-	a.slope = [2][]float64{make([]float64, nu), make([]float64, nu)}
+	none := slices.Repeat([]float64{math.NaN()}, nu)
+	a.slope = [2][]float64{none, slices.Clone(none)}
 	for k := range nu {
 		if _, connected := x.Sys.Source(k); connected {
 			continue
