@@ -94,27 +94,29 @@ func TestAccess(t *testing.T) {
 	source, pages := axe(t), kinds(t)
 	address, run := live(t, "--debug", "live-paused", "--stop-time", "4")
 	pages["live"] = address
-	for _, width := range []int64{1280, 390} {
-		for _, dark := range []bool{false, true} {
-			b := open(t, width, 900, dark)
-			if width == 390 {
-				b.do(emulation.SetTouchEmulationEnabled(true))
-			}
-			for name, address := range pages {
-				b.do(chromedp.Navigate(address), chromedp.WaitVisible("h1", chromedp.ByQuery))
-				b.do(chromedp.Evaluate(source+";0", nil))
-				var list []string
-				b.do(chromedp.Evaluate(problems, &list, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
-				for _, text := range list {
-					t.Errorf("%s, %d wide, dark %v: %s", name, width, dark, text)
-				}
-				if words := eval[string](b, `document.body.innerText`); width == 390 && (strings.Contains(words, "drag over") || strings.Contains(words, "Point at")) {
-					t.Errorf("%s has words for a mouse", name)
-				}
-				b.picture(fmt.Sprintf("access-%s-%d-dark-%v", name, width, dark))
-			}
-			b.quiet()
+	for _, dark := range []bool{false, true} { // colours depend on the one, the layout on the other
+		width := int64(1280)
+		if dark {
+			width = 390
 		}
+		b := open(t, width, 900, dark)
+		if width == 390 {
+			b.do(emulation.SetTouchEmulationEnabled(true))
+		}
+		for name, address := range pages {
+			b.do(chromedp.Navigate(address), chromedp.WaitVisible("h1", chromedp.ByQuery))
+			b.do(chromedp.Evaluate(source+";0", nil))
+			var list []string
+			b.do(chromedp.Evaluate(problems, &list, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+			for _, text := range list {
+				t.Errorf("%s, %d wide, dark %v: %s", name, width, dark, text)
+			}
+			if words := eval[string](b, `document.body.innerText`); width == 390 && (strings.Contains(words, "drag over") || strings.Contains(words, "Point at")) {
+				t.Errorf("%s has words for a mouse", name)
+			}
+			b.picture(fmt.Sprintf("access-%s-%d-dark-%v", name, width, dark))
+		}
+		b.quiet()
 	}
 	b := open(t, 1280, 900, false)
 	b.do(chromedp.Navigate(address), chromedp.WaitVisible("#stop", chromedp.ByQuery), chromedp.Click("#stop", chromedp.ByQuery))
