@@ -212,6 +212,20 @@ func TestSignalsKeepTheirIntegral(t *testing.T) {
 	}
 }
 
+// Corrections by models work with a signal from outside at every order, also of a subsystem that is not coupled.
+func TestSignalsWithModels(t *testing.T) {
+	for order := range 3 {
+		for _, kind := range []JacobianSource{DirectionalJacobian, IdentifiedJacobian} {
+			sink := integrator("sink")
+			c := Config{Order: order, Correct: ModelCorrection, Model: Model{Jacobian: kind}}
+			_, memory := simulate(t, system(t, []master.Subsystem{sink}), newExplicit(t, c), master.Options{Start: 1, Stop: 3, Step: 0.25, Signals: tent{}})
+			if got := memory.Y[len(memory.Y)-1][0]; math.Abs(got-0.25) > 1e-11 {
+				t.Errorf("order %d, %v: integral %g", order, kind, got)
+			}
+		}
+	}
+}
+
 // lazy is an integrator that ignores another derivative while the value is the one that it expects, as FMUs of Dymola do.
 type lazy struct {
 	*mastertest.Linear

@@ -101,7 +101,7 @@ func newStateSpace(x *master.Exec, of *modelCorrector, i int) *stateSpace {
 	s.a, s.b, s.drift = make([]float64, s.n*s.n), make([]float64, s.n*s.nu), make([]float64, s.n*s.n)
 	s.c, s.d = make([]float64, s.ny*s.n), make([]float64, s.ny*s.nu)
 	s.before, s.gap = make([]float64, s.ny*s.nu), 1
-	for range of.in.Order() + 1 {
+	for range of.in.OrderFor(i) + 1 {
 		s.moments = append(s.moments, make([]float64, s.n*s.nu))
 		s.responses = append(s.responses, make([]float64, s.ny*s.nu))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -22,14 +23,20 @@ type Inputs struct {
 	columnOf map[int]realColumn
 	discrete [][]discreteColumn // by subsystem
 	cursor   int                // row found last
-	jumps    []jump             // in the order of their times
+	events   []event            // in the order of their times
 }
 
-// jump is a row at which a column jumps.
-type jump struct {
-	t   float64
-	col int
+// event is a row at which a column jumps or bends.
+type event struct {
+	t    float64
+	col  int
+	sub  int  // subsystem that the column drives
+	jump bool // else a bend
+	big  bool // it would be missed
 }
+
+// A column bends where no line is within fine of its range of all rows since the last bend; a bend within coarse is not missed.
+const fine, coarse = 1e-3, 0.1
 
 type realColumn struct {
 	col  int
@@ -74,7 +81,7 @@ func BindInputs(s *Signals, sys *master.System) (*Inputs, error) {
 		return nil, errors.Join(errs...)
 	}
 	slices.Sort(in.real)
-	slices.SortStableFunc(in.jumps, func(a, b jump) int { return cmp.Compare(a.t, b.t) })
+	slices.SortStableFunc(in.events, func(a, b event) int { return cmp.Compare(a.t, b.t) })
 	return in, nil
 }
 
@@ -117,7 +124,7 @@ func (in *Inputs) bind(sys *master.System, col int, to input) (err error) {
 		d := discreteColumn{kind: info.DiscreteIn[to.k].Kind, col: col, at: to.at}
 		d.text, err = s.readDiscrete(col, d.kind)
 		in.discrete[to.sub] = append(in.discrete[to.sub], d)
-		in.findJumps(col, func(row int) bool {
+		in.findJumps(to.sub, col, func(row int) bool {
 			return d.text != nil && d.text[row] != d.text[row-1] || d.text == nil && s.columns[col][row] != s.columns[col][row-1]
 		})
 		return err
@@ -129,63 +136,95 @@ func (in *Inputs) bind(sys *master.System, col int, to input) (err error) {
 	in.real = append(in.real, u)
 	held := info.In[to.k].Discrete
 	in.columnOf[u] = realColumn{col: col, held: held}
-	in.findJumps(col, func(row int) bool {
+	in.findJumps(to.sub, col, func(row int) bool {
 		return s.columns[col][row] != s.columns[col][row-1] && (held || s.Times[row] == s.Times[row-1])
 	})
-	return s.check(col, master.Real, len(s.Times))
+	if err := s.check(col, master.Real, len(s.Times)); err != nil || held {
+		return err
+	}
+	big := s.bends(col, coarse)
+	for _, row := range s.bends(col, fine) {
+		in.events = append(in.events, event{t: s.Times[row], col: col, sub: to.sub})
+	}
+	for _, row := range big {
+		in.events = append(in.events, event{t: s.Times[row], col: col, sub: to.sub, big: true})
+	}
+	return nil
 }
 
 // findJumps adds the rows at which a column jumps.
-func (in *Inputs) findJumps(col int, at func(row int) bool) {
+func (in *Inputs) findJumps(sub, col int, at func(row int) bool) {
 	for row := 1; row < len(in.signals.Times); row++ {
 		if at(row) {
-			in.jumps = append(in.jumps, jump{in.signals.Times[row], col})
+			in.events = append(in.events, event{in.signals.Times[row], col, sub, true, true})
 		}
 	}
 }
 
-// NextEvent returns the time of the first jump after t. Algorithms that choose their steps end one there; with fixed steps a
+// bends returns rows between which a column is on lines, up to a part of its range.
+func (s *Signals) bends(col int, part float64) (rows []int) {
+	v := s.columns[col]
+	within := part * (slices.Max(v) - slices.Min(v))
+	from := 0
+	low, high := math.Inf(-1), math.Inf(1) // slopes of the lines from there that are near all rows
+	for row := 1; row < len(v); row++ {
+		span := s.Times[row] - s.Times[from]
+		if span == 0 || s.Times[row] == s.Times[row-1] { // a jump, or equal rows
+			from, low, high = row, math.Inf(-1), math.Inf(1)
+			continue
+		}
+		if slope := (v[row] - v[from]) / span; slope < low || slope > high {
+			rows = append(rows, row-1)
+			from, low, high = row-1, math.Inf(-1), math.Inf(1)
+			span = s.Times[row] - s.Times[from]
+		}
+		low, high = max(low, (v[row]-v[from]-within)/span), min(high, (v[row]-v[from]+within)/span)
+	}
+	return rows
+}
+
+// NextEvent returns the time of the first jump or bend after t. Algorithms that choose their steps end one there; with fixed steps a
 // jump acts at the first communication point at or after it.
 func (in *Inputs) NextEvent(t float64) float64 {
 	after := t + slack(t)
-	if i := sort.Search(len(in.jumps), func(i int) bool { return in.jumps[i].t > after }); i < len(in.jumps) {
-		return in.jumps[i].t
+	if i := sort.Search(len(in.events), func(i int) bool { return in.events[i].t > after }); i < len(in.events) {
+		return in.events[i].t
 	}
 	return math.Inf(1)
 }
 
-// Warnings returns what a run from start to stop (s) does not see of the table or takes from beyond its ends. step is the
-// size of fixed steps; 0 = the algorithm chooses them.
-func (in *Inputs) Warnings(start, stop, step float64) (list []string) {
+// Warnings returns what a run from start to stop (s) does not see of the table or takes from beyond its ends. steps are the
+// sizes of the fixed steps of subsystems; nil = the algorithm chooses them.
+func (in *Inputs) Warnings(start, stop float64, steps []float64) (list []string) {
 	s := in.signals
 	if len(in.columnOf) == 0 && !slices.ContainsFunc(in.discrete, func(d []discreteColumn) bool { return len(d) > 0 }) {
 		return nil
 	}
 	if first := s.Times[0]; first > start+slack(first) && len(s.Times) > 1 {
-		list = append(list, fmt.Sprintf("%s begins at %g s, the run at %g s: until then the inputs have the values of its first row", s.Path, first, start))
+		list = append(list, fmt.Sprintf("%s begins at %g s, the run at %g s: before %[2]g s the inputs have the values of its first row", s.Path, first, start))
 	}
 	if last := s.Times[len(s.Times)-1]; last < stop-slack(last) && len(s.Times) > 1 {
-		list = append(list, fmt.Sprintf("%s ends at %g s, before the run: from then on the inputs have the values of its last row", s.Path, last))
+		list = append(list, fmt.Sprintf("%s ends at %g s, the run later: from %[2]g s on the inputs have the values of its last row", s.Path, last))
 	}
-	if step <= 0 {
+	if steps == nil {
 		return list
 	}
-	lost, at, seen := 0, jump{}, map[int]float64{} // by column: the communication point at which it jumped last
-	for _, j := range in.jumps {
-		if j.t > stop {
-			break
+	type last struct{ t, point float64 }
+	missed, seen := map[int][]event{}, map[int]last{} // by column
+	for _, e := range in.events {
+		if !e.big || e.t > stop {
+			continue
 		}
-		n := math.Ceil((j.t - start - slack(j.t)) / step)
-		if was, ok := seen[j.col]; ok && was == n && n > 0 {
-			if lost++; lost == 1 {
-				at = j
-			}
+		n := math.Ceil((e.t - start - slack(e.t)) / steps[e.sub])
+		if was, ok := seen[e.col]; ok && was.point == n && was.t != e.t && n > 0 {
+			missed[e.col] = append(missed[e.col], e)
 		}
-		seen[j.col] = n
+		seen[e.col] = last{e.t, n}
 	}
-	if lost > 0 {
-		list = append(list, fmt.Sprintf("%s: %s jumps more than once between two communication points before t = %g s, and only the last "+
-			"value acts; so do %d jumps in all: use a smaller step", s.Path, s.Names[at.col], at.t, lost))
+	if cols := slices.Sorted(maps.Keys(missed)); len(cols) > 0 { // one is enough: the remedy is the same
+		at := missed[cols[0]]
+		list = append(list, fmt.Sprintf("%s: %s changes more than once within a step of %g s, first before t = %g s (changes like this: %d): of jumps only the "+
+			"last acts, of all else the mean; use a smaller step", s.Path, s.Names[cols[0]], steps[at[0].sub], at[0].t, len(at)))
 	}
 	return list
 }

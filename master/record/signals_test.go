@@ -130,10 +130,14 @@ func TestJumps(t *testing.T) {
 	}{
 		{1, 3, 0.01, nil},
 		{1, 3, 0, nil},
-		{1, 2.5, 0.5, []string{"all.on jumps more than once between two communication points before t = 1.21 s"}},
-		{0, 4, 0.01, []string{"begins at 1 s, the run at 0 s", "ends at 3 s, before the run"}},
+		{1, 2.5, 0.5, []string{"all.on changes more than once within a step of 0.5 s, first before t = 1.21 s (changes like this: 1)"}},
+		{0, 4, 0.01, []string{"begins at 1 s, the run at 0 s", "ends at 3 s, the run later"}},
 	} {
-		got := in.Warnings(test.start, test.stop, test.step)
+		var steps []float64
+		if test.step > 0 {
+			steps = slices.Repeat([]float64{test.step}, len(sys.Infos))
+		}
+		got := in.Warnings(test.start, test.stop, steps)
 		if len(got) != len(test.want) {
 			t.Errorf("%+v: %q", test, got)
 			continue
@@ -142,6 +146,41 @@ func TestJumps(t *testing.T) {
 			if !strings.Contains(got[i], want) {
 				t.Errorf("%q, want %q", got[i], want)
 			}
+		}
+	}
+}
+
+// Bends are rows between which a column is on lines. Those that are large are missed by long steps.
+func TestBends(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("time,all.free,bare.w\n")
+	for k := range 1001 {
+		at := float64(k) / 1000
+		fmt.Fprintf(&text, "%g,%.17g,%g\n", at, math.Sin(2*math.Pi*5*at), max(0, min(0.1, at-0.4)))
+	}
+	s := table(t, text.String())
+	sys := testSystem(t)
+	in, err := BindInputs(s, sys)
+	must(t, err)
+	if rows := s.bends(1, fine); !slices.Equal(rows, []int{400, 500}) {
+		t.Errorf("a ramp bends at rows %v", rows)
+	}
+	rows := append(append([]int{0}, s.bends(0, fine)...), 1000)
+	for i := range rows[1:] {
+		a, b := rows[i], rows[i+1]
+		for r := a; r <= b; r++ {
+			share := float64(r-a) / float64(b-a)
+			if d := math.Abs(s.columns[0][r] - s.columns[0][a]*(1-share) - s.columns[0][b]*share); d > 2*2*fine {
+				t.Fatalf("row %d is %g off the line from row %d to %d", r, d, a, b)
+			}
+		}
+	}
+	if len(rows) > 400 || len(rows) < 50 {
+		t.Errorf("a sine bends at %d rows", len(rows))
+	}
+	for step, want := range map[float64]bool{0.2: true, 0.01: false} {
+		if got := in.Warnings(0, 1, slices.Repeat([]float64{step}, len(sys.Infos))); (len(got) > 0) != want {
+			t.Errorf("steps of %g s: %q", step, got)
 		}
 	}
 }

@@ -207,6 +207,22 @@ func (r *run) openSystem(ctx context.Context) (*System, error) {
 	return build.open(ctx, &r.Request)
 }
 
+// ownSteps returns the sizes in s of the fixed steps of the subsystems; nil = the algorithm chooses them.
+func (r *run) ownSteps() []float64 {
+	if master.PlanOf(r.chosen.Algorithm, r.sys.System, r.sys.Step.Value).FirstStep != 0 {
+		return nil
+	}
+	steps := slices.Repeat([]float64{r.sys.Step.Value}, len(r.sys.System.Infos))
+	for i, info := range r.sys.System.Infos {
+		for _, rate := range r.chosen.Rates {
+			if rate.Component == info.Name {
+				steps[i] *= float64(rate.Over) / float64(rate.Steps)
+			}
+		}
+	}
+	return steps
+}
+
 // read reads the tables and the scenario of the request and checks the algorithm before
 // anything is unpacked.
 func (r *run) read(ctx context.Context) (err error) {
@@ -294,11 +310,7 @@ func (r *run) prepare(ctx context.Context, m *record.Manifest) (_ context.Contex
 		if err != nil {
 			return nil, fmt.Errorf("--input: %w", err)
 		}
-		fixed := opt.Step
-		if master.PlanOf(r.chosen.Algorithm, r.sys.System, opt.Step).FirstStep != 0 {
-			fixed = 0
-		}
-		m.Warnings = append(m.Warnings, in.Warnings(opt.Start, opt.Stop, fixed)...)
+		m.Warnings = append(m.Warnings, in.Warnings(opt.Start, opt.Stop, r.ownSteps())...)
 		opt.Signals = in
 	}
 	if r.history != nil {

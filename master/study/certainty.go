@@ -186,8 +186,14 @@ func (f *fitting) evaluate(best *Optimum, rows []Row) {
 		total += len(quantity.times)
 		f.judgeResiduals(&out, r.RawVector().Data)
 	}
+	for i := range f.out.Columns {
+		if c := &f.out.Columns[i]; c.Deviation > c.Range {
+			f.out.Unknown = fmt.Sprintf("the best run is off %s by %.3g times the range of its measurements: it does not follow them", c.Variable, c.Deviation/c.Range)
+			return
+		}
+	}
 	if total <= n {
-		f.out.Unknown = fmt.Sprintf("%d measured values do not determine %d factors", total, n)
+		f.out.Unknown = fmt.Sprintf("%d measured values of %d factors leave none to judge their errors by", total, n)
 		return
 	}
 	inverse, undetermined := f.invert(a)

@@ -105,6 +105,16 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
+// A model that does not follow its measurements has no standard errors.
+func TestHopelessFit(t *testing.T) {
+	p := mustParse(t, "system: s.ssp\nvary: {c.a: 'linear(100, 200)'}\noptimise: {fit: m.csv}\n", "m.csv", "time,c.y1\n0,0\n1,1\n2,0\n3,1\n")
+	s := Study{Plan: p}
+	out, err := s.Run(t.Context(), formulaRuns{p, func(_ float64, x []float64) []float64 { return x[:1] }})
+	if err != nil || !strings.Contains(out.Fit.Unknown, "does not follow them") || out.Fit.Parameters[0].StandardError == out.Fit.Parameters[0].StandardError {
+		t.Errorf("%v, %+v", err, out.Fit)
+	}
+}
+
 // Standard error and correlation of a line y = a + b t are those of linear regression.
 func TestLinearRegression(t *testing.T) {
 	line := formula(func(t float64, x []float64) []float64 { return []float64{x[0] + x[1]*t} })

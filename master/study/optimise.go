@@ -36,7 +36,7 @@ func (p *Plan) AddFit(o *Optimisation, path string) error {
 	}
 	for _, c := range t.Columns {
 		if c.Values == nil {
-			return fmt.Errorf("%s: column %s has %s, which is no number; a fit needs measured values: correct the cell, or remove the column", path, c.Name, c.Odd)
+			return fmt.Errorf("%s: column %s: %s; correct the cell, or remove the column", path, c.Name, c.Odd)
 		}
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, v := range c.Values {

@@ -8,6 +8,14 @@ import (
 // Order returns the highest degree that is delivered.
 func (a *Approximation) Order() int { return a.config.Order }
 
+// OrderFor returns the highest degree that subsystem i gets.
+func (a *Approximation) OrderFor(i int) int {
+	if len(a.external[i]) > 0 {
+		return max(a.config.Order, 1)
+	}
+	return a.config.Order
+}
+
 // Substeps returns the number of substeps per macro step for the delivery Substeps.
 func (a *Approximation) Substeps() int { return a.config.Substeps }
 
