@@ -28,11 +28,10 @@ type Inputs struct {
 
 // event is a row at which a column jumps or bends.
 type event struct {
-	t    float64
-	col  int
-	sub  int  // subsystem that the column drives
-	jump bool // else a bend
-	big  bool // it would be missed
+	t   float64
+	col int
+	sub int  // subsystem that the column drives
+	big bool // a jump, or a bend that would be missed
 }
 
 // A column bends where no line is within fine of its range of all rows since the last bend; a bend within coarse is not missed.
@@ -156,7 +155,7 @@ func (in *Inputs) bind(sys *master.System, col int, to input) (err error) {
 func (in *Inputs) findJumps(sub, col int, at func(row int) bool) {
 	for row := 1; row < len(in.signals.Times); row++ {
 		if at(row) {
-			in.events = append(in.events, event{in.signals.Times[row], col, sub, true, true})
+			in.events = append(in.events, event{in.signals.Times[row], col, sub, true})
 		}
 	}
 }

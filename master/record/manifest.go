@@ -193,8 +193,8 @@ type Expectation struct {
 	Variable string `json:"variable"`
 	What     string `json:"what"` // the expectation in words
 	Passed   bool   `json:"passed"`
-	// Numbers are from Min to Max: during a window from From to Until (s), of which From = Until is a time, at each point or,
-	// if Once, at one of them. Null = open, or of Min and Max that the value is no number.
+	// Min and Max bound a number in the window from From to Until, in s: at each of its points or, with Once, at one of them. A null is no
+	// bound; values that are not numbers have neither Min nor Max.
 	Min   *float64 `json:"min"`
 	Max   *float64 `json:"max"`
 	From  *float64 `json:"from"`

@@ -137,7 +137,7 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// A factor that is no number has an effect, too: alone, all of it.
+// The effect of a factor with text values is measured, too: if nothing else matters, its correlation ratio is 1.
 func TestEffectOfTexts(t *testing.T) {
 	p := mustParse(t, "{system: s, vary: {a.x: [1, 2, 3, 4], a.on: [\"false\", \"true\"]}, collect: [final(a.z)]}")
 	f := &Findings{}

@@ -75,7 +75,7 @@ func pythonLibrary() string {
 	return in(folders...)
 }
 
-// pythonMinor returns the 12 of libpython3.12.so; 0 for no number.
+// pythonMinor returns the minor version in the name of a library: 12 for libpython3.12.so, 0 if there is none.
 func pythonMinor(path string) int {
 	rest := strings.TrimPrefix(filepath.Base(path), "libpython3.")
 	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })

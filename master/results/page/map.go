@@ -28,7 +28,7 @@ type spanned struct {
 	Span int
 }
 
-// Of the columns of a map: how many have texts in their cells, and how many of others have labels.
+// A map with more than mostTexts columns has no texts in its cells, and at most mostSpanned labels of columns.
 const (
 	mostTexts   = 24
 	mostSpanned = 12
