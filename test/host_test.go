@@ -98,9 +98,7 @@ func TestHostComponents(t *testing.T) {
 		t.Errorf("isolated: %v", why)
 	}
 	dir := t.TempDir()
-	element := strings.Replace(member{name: "m", fmu: "mass_force"}.component(""), "</ssd:Component>", `<ssd:Annotations>
-  <ssc:Annotation type="com.github.macrostep"><ms:Component xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" host="`+address+`"/>
-  </ssc:Annotation></ssd:Annotations></ssd:Component>`, 1)
+	element := placed(member{name: "m", fmu: "mass_force"}.component(""), address)
 	if err := build(dir, "mass_force"); err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +110,44 @@ func TestHostComponents(t *testing.T) {
 	if o := call(t, "run", system(t, "quarter-car-a"), "--on", "whel="+address); o.code == 0 || !strings.Contains(o.output, `no component is called "whel"`) {
 		t.Errorf("exit code %d\n%s", o.code, o.output)
 	}
+}
+
+// A URL in place of a host is an error of usage everywhere. It is printed without the password.
+func TestHostURL(t *testing.T) {
+	t.Parallel()
+	const url = "nats://me:secret@broker:4222"
+	car := system(t, "quarter-car-a")
+	dir := t.TempDir()
+	path, output := filepath.Join(dir, "SystemStructure.ssd"), filepath.Join(dir, "output")
+	element := placed(member{name: "m", fmu: "mass_force"}.component(""), url)
+	if err := build(dir, "mass_force"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, document("1", element, ""))
+	for _, args := range [][]string{
+		{"run", car, "--output", output, "--on", "wheel=" + url},
+		{"run", car, "--output", output, "--on", strings.Replace(url, "secret", "s=secret", 1)},
+		{"run", car, "--output", output, "--on", "=" + url},
+		{"run", path, "--output", output},
+		{"analyze", car, "--on", url},
+		{"analyze", path},
+		{"validate", filepath.Join(dir, "mass_force.fmu"), "--dynamic", "--on", url},
+		{"study", car, "--output", output, "--vary", "wheel.d_c=500,1000", "--collect", "final(chassis.v_c)", "--run", "on=wheel=" + url},
+		{"host", "list", url},
+	} {
+		o := call(t, args...)
+		o.is(t, 2, "nats://broker:4222: a host of FMUs has no URL", "start macrostep host --listen")
+		if _, err := os.Stat(output); err == nil || strings.Contains(o.output, "secret") || strings.Contains(o.output, "give one host") {
+			t.Errorf("%q: %v\n%s", args, err, o.output)
+		}
+	}
+}
+
+// placed lets components of a document run on a host.
+func placed(components, address string) string {
+	return strings.ReplaceAll(components, "</ssd:Component>", `<ssd:Annotations>
+  <ssc:Annotation type="com.github.macrostep"><ms:Component xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" host="`+address+`"/>
+  </ssc:Annotation></ssd:Annotations></ssd:Component>`)
 }
 
 // A host offers the FMUs of its folders, and no others. macrostep host list shows them.

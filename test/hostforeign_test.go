@@ -47,9 +47,7 @@ func TestHostForeign(t *testing.T) {
 	o.is(t, 2, "two: no library", "--on two=HOST")
 	complete(t, system, "--on", "one="+address, "--on", "two="+address)
 
-	annotation := `<ssd:Annotations><ssc:Annotation type="com.github.macrostep">` +
-		`<ms:Component xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" host="` + address + `"/></ssc:Annotation></ssd:Annotations></ssd:Component>`
-	write(t, system, []byte(document("1", strings.Replace(element, "</ssd:Component>", annotation, 2), "")))
+	write(t, system, []byte(document("1", placed(element, address), "")))
 	for _, command := range []string{"info", "validate", "run"} {
 		if o := call(t, command, system); o.code != 0 || strings.Contains(o.output, "no library") {
 			t.Errorf("macrostep %s: exit code %d\n%s", command, o.code, o.output)

@@ -39,9 +39,8 @@ func BenchmarkStep(b *testing.B) {
 	_, ticket := apart(b, work, "127.0.0.1:0")
 	for _, n := range []int{1, 10} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			d, token, err := host.Dial(ticket, "")
+			c, err := host.NewClient(ticket, "", host.ClientOptions{})
 			must(b, err)
-			c := host.NewClient(d, host.ClientOptions{Token: token})
 			defer c.Close()
 			var all []*fmi.Stepper
 			for k := range n {

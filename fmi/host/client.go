@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,18 +18,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/worker"
 )
 
-// Dialer makes connections to a host, or to one of several. If it is an io.Closer, the client closes it.
-type Dialer interface {
-	// Dial connects to a host that offers an FMU, by hash ("" = any FMU), or again to the host with an identity
-	// (Status.ID), unless that is "".
-	Dial(ctx context.Context, fmu, host string) (Conn, error)
-	Several() bool  // there may be several hosts
-	String() string // the address, for messages
-}
-
 // ClientOptions are the options of NewClient.
 type ClientOptions struct {
-	Token   string
 	Program string // version of the program, for messages
 	// Timeout is how long to try to reach a host again to which the connection is lost, and how long the host
 	// keeps the instances meanwhile; 0 = DefaultTimeout. It is at least a second.
@@ -42,18 +31,28 @@ const DefaultTimeout = 30 * time.Second
 
 // Client runs instances on a host. Its methods may be called by several goroutines.
 type Client struct {
-	dialer Dialer
+	ticket Ticket
+	dial   func(context.Context) (net.Conn, error)
 	o      ClientOptions
 
-	mu       sync.Mutex
-	sessions []*clientSession // on different hosts
-	closed   bool
+	mu      sync.Mutex
+	session *clientSession // the last one; nil = none was begun
+	closed  bool
 }
 
-// NewClient makes a client. It connects when it is used.
-func NewClient(d Dialer, o ClientOptions) *Client {
+// NewClient makes a client of a host: its address, whose ticket is in dir, or the path of a ticket. It connects when
+// it is used.
+func NewClient(where, dir string, o ClientOptions) (*Client, error) {
+	t, config, err := readTicket(where, dir)
+	if err != nil {
+		return nil, err
+	}
+	return newClient(t, func(ctx context.Context) (net.Conn, error) { return dialTLS(ctx, t.Address, config) }, o), nil
+}
+
+func newClient(t Ticket, dial func(context.Context) (net.Conn, error), o ClientOptions) *Client {
 	o.Timeout = max(cmp.Or(o.Timeout, DefaultTimeout), time.Second)
-	return &Client{dialer: d, o: o}
+	return &Client{ticket: t, dial: dial, o: o}
 }
 
 // silent is how long a host may say nothing.
@@ -75,7 +74,7 @@ type launcher struct {
 }
 
 // Host returns the address of the host.
-func (l *launcher) Host() string { return l.client.dialer.String() }
+func (l *launcher) Host() string { return l.client.ticket.Address }
 
 // Apart returns a launcher of a process for each instance.
 func (l *launcher) Apart() fmi.Launcher {
@@ -84,7 +83,7 @@ func (l *launcher) Apart() fmi.Launcher {
 	return &launcher{l.client, p}
 }
 
-// Launch makes room for an instance on a host to which the client is connected, or else on another.
+// Launch makes room for an instance on the host.
 func (l *launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 	a := openAsk{Instance: to.Instance, Model: to.Model, FMU: filepath.Base(to.FMU), Hash: to.Hash, Apart: l.place.Apart}
 	if limits := l.place.Limits; limits != nil {
@@ -96,30 +95,17 @@ func (l *launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 	if c.closed {
 		return nil, errClosed
 	}
-	c.sessions = slices.DeleteFunc(c.sessions, func(s *clientSession) bool { return !s.alive() })
-	elsewhere := func(err error) bool {
-		var no *RefusedError
-		return c.dialer.Several() && errors.As(err, &no) && (no.code == codeUnknown || no.code == codeLimit)
-	}
-	for _, s := range c.sessions {
-		if k, err := s.open(to, &a); !elsewhere(err) && s.alive() {
+	if s := c.session; s != nil {
+		if k, err := s.open(to, &a); s.alive() {
 			return k, err
 		}
 	}
-	for tries := 1; ; tries++ {
-		s, err := c.begin(to.Hash)
-		if err != nil {
-			return nil, err
-		}
-		// Other runs may have taken the room of a host since it answered.
-		if k, err := s.open(to, &a); !elsewhere(err) || tries == maxHosts {
-			return k, err
-		}
+	s, err := c.begin()
+	if err != nil {
+		return nil, err
 	}
+	return s.open(to, &a)
 }
-
-// maxHosts is how many hosts a client tries.
-const maxHosts = 4
 
 // open makes room for an instance, and sends the FMU if the host takes any.
 func (s *clientSession) open(to fmi.Launch, a *openAsk) (fmi.Link, error) {
@@ -130,7 +116,7 @@ func (s *clientSession) open(to fmi.Launch, a *openAsk) (fmi.Link, error) {
 			r, err = s.ask(&ask{Open: a}, k)
 		}
 		if err == nil && r.Missing {
-			err = fmt.Errorf("host %s has lost the FMU that it was sent", s.client.dialer)
+			err = fmt.Errorf("host %s has lost the FMU that it was sent", s.client.ticket.Address)
 		}
 	}
 	if err != nil {
@@ -150,12 +136,12 @@ func (c *Client) Status() (Status, []Offer, time.Duration, error) {
 	if c.closed {
 		return Status{}, nil, 0, errClosed
 	}
-	if len(c.sessions) == 0 {
-		if _, err := c.begin(""); err != nil {
+	if c.session == nil {
+		if _, err := c.begin(); err != nil {
 			return Status{}, nil, 0, err
 		}
 	}
-	s := c.sessions[0]
+	s := c.session
 	r, err := s.ask(&ask{List: true}, nil)
 	if err != nil {
 		return Status{}, nil, 0, err
@@ -178,25 +164,22 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	for _, s := range c.sessions {
-		s.close()
-	}
-	if d, ok := c.dialer.(io.Closer); ok {
-		return d.Close()
+	if c.session != nil {
+		c.session.close()
 	}
 	return nil
 }
 
 var errClosed = errors.New("the client is closed")
 
-// begin begins a session on a host that offers an FMU.
-func (c *Client) begin(fmu string) (*clientSession, error) {
-	s := &clientSession{client: c, fmu: fmu, links: map[uint64]*link{}}
+// begin begins a session.
+func (c *Client) begin() (*clientSession, error) {
+	s := &clientSession{client: c, links: map[uint64]*link{}}
 	s.turn = sync.NewCond(&s.mu)
 	if err := s.connect(c.o.Timeout); err != nil {
 		return nil, err
 	}
-	c.sessions = append(c.sessions, s)
+	c.session = s
 	return s, nil
 }
 
@@ -219,12 +202,10 @@ func (e *RefusedError) Error() string {
 type clientSession struct {
 	client *Client
 	id     string
-	fmu    string // hash of the FMU for which the host was chosen
-	host   string // identity of the host
 
 	mu      sync.Mutex
 	turn    *sync.Cond // something has changed
-	conn    Conn
+	conn    *stream
 	reading bool
 	err     error // why the session has ended; nil = it has not
 	number  uint64
@@ -250,28 +231,28 @@ func (s *clientSession) connect(within time.Duration) error {
 	within = min(within, helloTime)
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	d := s.client.dialer
-	conn, err := d.Dial(ctx, s.fmu, s.host)
+	c, err := s.client.dial(ctx)
 	if err == nil {
+		conn := newStream(c)
 		var r *reply
 		if r, err = s.greet(ctx, conn); err == nil && r.Received < s.number && s.waiting {
 			err = conn.Send(s.out)
 		}
 		if err == nil {
-			s.conn, s.id, s.host = conn, r.Session, r.About.ID
+			s.conn, s.id = conn, r.Session
 			return nil
 		}
 		_ = conn.Close()
 	}
 	if timeout(err) {
-		err = fmt.Errorf("host %s: %w", d, silence(within))
+		err = fmt.Errorf("host %s: %w", s.client.ticket.Address, silence(within))
 	}
 	return err
 }
 
-func (s *clientSession) greet(ctx context.Context, conn Conn) (*reply, error) {
+func (s *clientSession) greet(ctx context.Context, conn *stream) (*reply, error) {
 	c := s.client
-	h := hello{Min: minVersion, Max: version, Calls: remote.Version, Program: c.o.Program, Token: c.o.Token, Session: s.id,
+	h := hello{Min: minVersion, Max: version, Calls: remote.Version, Program: c.o.Program, Token: c.ticket.Token, Session: s.id,
 		Grace: (c.o.Timeout + c.silent()).Seconds()} // the host may see a loss before the client
 	if err := conn.Send(finish(append(begin(nil, kindHello, 0), document(h)...))); err != nil {
 		return nil, err
@@ -284,17 +265,17 @@ func (s *clientSession) greet(ctx context.Context, conn Conn) (*reply, error) {
 	kind, _, content, err := open(m)
 	var r reply
 	if err != nil || kind != kindReply || json.Unmarshal(content, &r) != nil || r.Code == "" && r.About == nil {
-		return nil, fmt.Errorf("%s is not a host of macrostep", c.dialer)
+		return nil, fmt.Errorf("%s is not a host of macrostep", c.ticket.Address)
 	}
-	trust(conn)
-	return &r, refused(c.dialer, &r)
+	conn.trust()
+	return &r, c.refused(&r)
 }
 
-func refused(d Dialer, r *reply) error {
+func (c *Client) refused(r *reply) error {
 	if r.Code == "" {
 		return nil
 	}
-	e := &RefusedError{Host: d.String(), Reason: r.Error, Remedy: r.Remedy, code: r.Code}
+	e := &RefusedError{Host: c.ticket.Address, Reason: r.Error, Remedy: r.Remedy, code: r.Code}
 	if r.Code == codeToken {
 		e.Remedy = "copy the file that the host has written (macrostep host prints its name) to this machine, and give it to --on in place of the address"
 	}
@@ -304,7 +285,7 @@ func refused(d Dialer, r *reply) error {
 // again tries to reach the host again after the connection was lost. The caller holds mu and is the reader.
 func (s *clientSession) again(cause error) error {
 	_ = s.conn.Close()
-	d, limit := s.client.dialer, s.client.o.Timeout
+	host, limit := s.client.ticket.Address, s.client.o.Timeout
 	err := cause
 	for {
 		if s.lost.IsZero() {
@@ -320,17 +301,17 @@ func (s *clientSession) again(cause error) error {
 		left := limit - time.Since(s.lost)
 		if left <= 0 {
 			return fmt.Errorf("host %s was lost (%w) and could not be reached again within %v (%w); --host-timeout gives it more time",
-				d, cause, limit, err)
+				host, cause, limit, err)
 		}
 		err = s.connect(min(left, max(limit/4, time.Second))) // several times
 		var no *RefusedError
 		switch {
 		case err == nil:
 			s.tell(fmt.Sprintf("the connection to host %s was lost (%v) and is there again after %.1f s; nothing is lost",
-				d, cause, time.Since(s.lost).Seconds()))
+				host, cause, time.Since(s.lost).Seconds()))
 			return nil
 		case errors.As(err, &no) && no.code == codeSession:
-			return fmt.Errorf("host %s was lost (%w) and knows nothing of the run any more", d, cause)
+			return fmt.Errorf("host %s was lost (%w) and knows nothing of the run any more", host, cause)
 		case errors.As(err, &no) && no.code != codeRefused:
 			return err
 		}
@@ -478,7 +459,7 @@ func (s *clientSession) ask(a *ask, by *link) (*reply, error) {
 	if r == nil {
 		return nil, s.err
 	}
-	return r, refused(s.client.dialer, r)
+	return r, s.client.refused(r)
 }
 
 // pieceSize is that of the pieces in which an FMU is sent, in bytes.
@@ -588,7 +569,7 @@ func (k *link) gone() error {
 	case s.err != nil:
 		k.ended = &fmi.Ended{Reason: s.err.Error(), Lost: true}
 	default:
-		k.ended = &fmi.Ended{Reason: fmt.Sprintf("host %s has not answered its request", s.client.dialer)}
+		k.ended = &fmi.Ended{Reason: fmt.Sprintf("host %s has not answered its request", s.client.ticket.Address)}
 	}
 	return k.ended
 }

@@ -10,16 +10,6 @@ import (
 	"time"
 )
 
-// Conn transports messages between a run and a host. Send may be called concurrently with Receive.
-type Conn interface {
-	// Send sends a message within a few seconds.
-	Send(message []byte) error
-	// Receive returns the next message, which is valid until the next call. It fails with an error that is a
-	// timeout (net.Error) if nothing comes for about the time given; 0 = unlimited.
-	Receive(within time.Duration) ([]byte, error)
-	Close() error
-}
-
 // A message begins with its length without the header, its checksum (CRC-32C of the rest), kind and number, all
 // little-endian.
 const header = 4 + 4 + 8 + 8
@@ -72,7 +62,7 @@ const (
 // sendTime is how long a message may wait for room on its way.
 const sendTime = 10 * time.Second
 
-// stream is a Conn over TCP.
+// stream transports messages between a run and a host. Send may be called concurrently with Receive.
 type stream struct {
 	net.Conn
 	most     int // length of a valid message
@@ -106,7 +96,8 @@ func (s *stream) Send(message []byte) error {
 // maxPiece is the longest piece of a message in bytes.
 const maxPiece = 1 << 20
 
-// Receive returns the next message. The whole message of a stranger must come in the time.
+// Receive returns the next message, which is valid until the next call. It fails with an error that is a timeout (net.Error)
+// if nothing comes for about the time given; 0 = unlimited. The whole message of a stranger must come in the time.
 func (s *stream) Receive(within time.Duration) ([]byte, error) {
 	if err := s.wait(within); err != nil {
 		return nil, err
@@ -114,13 +105,11 @@ func (s *stream) Receive(within time.Duration) ([]byte, error) {
 	if err := s.need(header, within); err != nil {
 		return nil, err
 	}
-	size, err := MessageSize(s.buf[s.from:s.to])
-	if err != nil {
-		return nil, err
+	n := binary.LittleEndian.Uint32(s.buf[s.from:])
+	if n > uint32(s.most) {
+		return nil, fmt.Errorf("a message has %d bytes, of at most %d", n, s.most)
 	}
-	if size > header+s.most {
-		return nil, errDamaged
-	}
+	size := header + int(n)
 	if err := s.need(size, within); err != nil {
 		return nil, err
 	}
@@ -174,11 +163,7 @@ func (s *stream) need(n int, within time.Duration) error {
 }
 
 // trust lifts the bound of messages.
-func trust(c Conn) {
-	if s, ok := c.(*stream); ok {
-		s.most = maxMessage
-	}
-}
+func (s *stream) trust() { s.most = maxMessage }
 
 // timeout reports whether an error says that no message has come.
 func timeout(err error) bool {
@@ -192,17 +177,4 @@ func timeout(err error) bool {
 // silence is the error of a host that says nothing.
 func silence(d time.Duration) error {
 	return fmt.Errorf("it has said nothing for %.2g s", d.Seconds())
-}
-
-// MessageSize returns the length of the message that begins with b, at least that of its header, and an error if it is
-// longer than any message.
-func MessageSize(b []byte) (int, error) {
-	if len(b) < 4 {
-		return header, nil
-	}
-	n := binary.LittleEndian.Uint32(b)
-	if n > maxMessage {
-		return 0, fmt.Errorf("a message has %d bytes, of at most %d", n, maxMessage)
-	}
-	return header + int(n), nil
 }

@@ -3,12 +3,12 @@
 // A Server offers the FMUs of its folders, by their hashes, and runs each instance in a worker (package
 // fmi/worker). A Client connects to a server; its Launcher makes instances there:
 //
-//	c, err := host.Dial(ctx, "lab7:7447", host.ClientOptions{})
+//	c, err := host.NewClient("lab7_7447.json", "", host.ClientOptions{})
 //	in, err := f.Instantiate("engine", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})})
 //
 // # Messages
 //
-// A connection (Conn) transports messages, each with a kind, a number and a checksum. The run sends requests, one at a
+// A connection transports messages, each with a kind, a number and a checksum. The run sends requests, one at a
 // time, and the host sends one answer to each, with the log messages of the FMUs. A request for FMUs holds the
 // requests of all instances that wait for an answer, so that their inputs and outputs travel in one message each
 // way. The host executes them in as few workers as possible.

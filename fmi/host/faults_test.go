@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -165,20 +164,10 @@ func TestNetworkSilent(t *testing.T) {
 	}
 }
 
-// restless is a dialer whose connections damage or repeat messages.
+// restless is a connection that damages or repeats messages, each of which is one Write, as they count up.
 type restless struct {
-	host.Dialer
-	count atomic.Int64
-}
-
-func (d *restless) Dial(ctx context.Context, fmu, again string) (host.Conn, error) {
-	c, err := d.Dialer.Dial(ctx, fmu, again)
-	return &restlessConn{c, d}, err
-}
-
-type restlessConn struct {
-	host.Conn
-	of *restless
+	net.Conn
+	count *atomic.Int64
 }
 
 // broken flips a bit of a copy of a message, at a place that changes.
@@ -188,23 +177,24 @@ func broken(m []byte, n int64) []byte {
 	return m
 }
 
-func (c *restlessConn) Send(m []byte) error {
-	switch n := c.of.count.Add(1); n % 7 {
+func (c restless) Write(m []byte) (int, error) {
+	switch n := c.count.Add(1); n % 7 {
 	case 3:
-		return c.Conn.Send(broken(m, n))
+		return c.Conn.Write(broken(m, n))
 	case 5:
-		return errors.Join(c.Conn.Send(m), c.Conn.Send(m))
-	default:
-		return c.Conn.Send(m)
+		if n, err := c.Conn.Write(m); err != nil {
+			return n, err
+		}
 	}
+	return c.Conn.Write(m)
 }
 
-func (c *restlessConn) Receive(within time.Duration) ([]byte, error) {
-	m, err := c.Conn.Receive(within)
-	if n := c.of.count.Add(1); err == nil && n%11 == 4 {
-		m = broken(m, n)
+func (c restless) Read(b []byte) (int, error) {
+	k, err := c.Conn.Read(b)
+	if n := c.count.Add(1); k > 0 && n%11 == 4 {
+		copy(b, broken(b[:k], n))
 	}
-	return m, err
+	return k, err
 }
 
 // Messages that are damaged in spite of TLS, or come twice, change nothing.
@@ -212,11 +202,10 @@ func TestMessagesDamaged(t *testing.T) {
 	t.Parallel()
 	f := stateless(t)
 	s := serve(t, host.ServerOptions{Folders: []string{work}})
-	d, token, err := host.Dial(s.address, s.dir)
-	must(t, err)
 	// A damaged length makes the other side wait, for as long as it may.
-	c := host.NewClient(&restless{Dialer: d}, host.ClientOptions{Token: token, Timeout: time.Second})
-	t.Cleanup(func() { _ = c.Close() })
+	c := s.client(t, host.ClientOptions{Timeout: time.Second})
+	var count atomic.Int64
+	c.Wrap(func(c net.Conn) net.Conn { return restless{c, &count} })
 	var stepper *fmi.Stepper
 	for stepper == nil { // greetings are damaged, too
 		if _, _, _, err := c.Status(); err == nil {
@@ -235,9 +224,8 @@ func TestHostKilled(t *testing.T) {
 	for _, f := range []*fmi.FMU{stateful(t), stateless(t)} {
 		able := f.Description.CoSimulation.CanSerializeFMUState
 		cmd, ticket := apart(t, work, "127.0.0.1:0")
-		d, _, err := host.Dial(ticket, "")
-		must(t, err)
 		c := dialed(t, ticket, host.ClientOptions{})
+		address := c.Launcher(host.Place{}).Host()
 		var here, there []*fmi.Stepper
 		for k := range 2 {
 			name := fmt.Sprint("c", k)
@@ -247,17 +235,17 @@ func TestHostKilled(t *testing.T) {
 		kill := func() {
 			must(t, cmd.Process.Kill())
 			_ = cmd.Wait() // killed
-			cmd, _ = apart(t, work, d.String())
+			cmd, _ = apart(t, work, address)
 		}
 		if !able {
 			kill()
 			must(t, there[1].Post(0, 0.1))
 			_, err := there[1].Collect()
 			var p *fmi.ProcessError
-			if !errors.As(err, &p) || p.Host != d.String() || p.Time != 0 || p.FMU != "stateless.fmu" || p.Func == "" || p.Remedy == "" {
+			if !errors.As(err, &p) || p.Host != address || p.Time != 0 || p.FMU != "stateless.fmu" || p.Func == "" || p.Remedy == "" {
 				t.Errorf("%#v", err)
 			}
-			if text := err.Error(); !strings.Contains(text, "on host "+d.String()+" ended in ") || !strings.Contains(text, "at t = 0 s") ||
+			if text := err.Error(); !strings.Contains(text, "on host "+address+" ended in ") || !strings.Contains(text, "at t = 0 s") ||
 				!strings.Contains(text, "knows nothing of the run any more") || !strings.Contains(text, "cannot serialise") {
 				t.Error(text)
 			}
@@ -342,7 +330,7 @@ func TestRefused(t *testing.T) {
 	c := s.client(t, host.ClientOptions{})
 	refused(c, f, "offers another stateless.fmu: sha256:")
 	refused(c, stateful(t), "does not offer stateful.fmu")
-	refused(s.client(t, host.ClientOptions{Token: "wrong"}), offered, "the token is not that of the host; copy the file")
+	refused(dialed(t, changed(t, s.ticket(t), func(k *host.Ticket) { k.Token = "wrong" }), host.ClientOptions{}), offered, "the token is not that of the host; copy the file")
 	begun(t, offered, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)
 	refused(c, offered, "host lab is at its limit of 1 instances; wait")
 	other := serve(t, host.ServerOptions{Folders: []string{folder}})

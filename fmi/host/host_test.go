@@ -112,12 +112,8 @@ func listen(t testing.TB, s *host.Server) (_ *served, end func()) {
 // client makes a client of a server.
 func (s *served) client(t testing.TB, o host.ClientOptions) *host.Client {
 	t.Helper()
-	d, token, err := host.Dial(s.address, s.dir)
+	c, err := host.NewClient(s.address, s.dir, o)
 	must(t, err)
-	if o.Token == "" {
-		o.Token = token
-	}
-	c := host.NewClient(d, o)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -218,4 +214,32 @@ func apart(t testing.TB, dir, address string) (*exec.Cmd, string) {
 	n, err := out.Read(buf)
 	must(t, err)
 	return cmd, strings.TrimSpace(string(buf[:n]))
+}
+
+// A URL is refused without its user, password and query, whether it is valid or not. Addresses and tickets are none.
+func TestURLRefused(t *testing.T) {
+	for where, shown := range map[string]string{
+		"nats://broker:4222":                        "nats://broker:4222",
+		"tls://me:secret@broker:4222":               "tls://broker:4222",
+		"nats://secret@broker/x":                    "nats://broker/x",
+		"nats://me:secret@a:1,nats://me:secret@b:2": "nats://b:2",
+		"nats://me:secret@[::1":                     "nats://[::1",
+		"nats://me:secr%zzsecret@broker":            "nats://broker",
+		"nats://me:secret/secret@broker":            "nats://broker",
+		"nats://me:secret@broker?token=secret":      "nats://broker",
+		"nats://broker#secret":                      "nats://broker",
+		"nats://me:secret?secret@broker":            "nats://…",
+		"nats://broker?token=secret@secret":         "nats://…",
+		"://me:secret@":                             "://",
+	} {
+		_, err := host.NewClient(where, t.TempDir(), host.ClientOptions{})
+		if err == nil || !strings.HasPrefix(err.Error(), shown+": a host of FMUs has no URL; start macrostep host --listen") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", where, err)
+		}
+	}
+	for _, where := range []string{"lab7:7447", "[::1]:7447", "lab7_7447.json", `C:\\hosts\lab7.json`, "/tmp//hosts:/me@lab7.json"} {
+		if err := host.CheckAddress(where); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -146,11 +146,17 @@ func delay(data []byte) ([]byte, bool) {
 // redirect copies a ticket with another address.
 func redirect(t testing.TB, ticket, address string) string {
 	t.Helper()
+	return changed(t, ticket, func(k *host.Ticket) { k.Address = address })
+}
+
+// changed copies a ticket with a change.
+func changed(t testing.TB, ticket string, change func(*host.Ticket)) string {
+	t.Helper()
 	data, err := os.ReadFile(ticket)
 	must(t, err)
 	var k host.Ticket
 	must(t, json.Unmarshal(data, &k))
-	k.Address = address
+	change(&k)
 	data, err = json.Marshal(k)
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "ticket.json")
@@ -161,12 +167,8 @@ func redirect(t testing.TB, ticket, address string) string {
 // dialed makes a client for a ticket.
 func dialed(t testing.TB, ticket string, o host.ClientOptions) *host.Client {
 	t.Helper()
-	d, token, err := host.Dial(ticket, "")
+	c, err := host.NewClient(ticket, "", o)
 	must(t, err)
-	if o.Token == "" {
-		o.Token = token
-	}
-	c := host.NewClient(d, o)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -120,19 +120,8 @@ const helloTime = 10 * time.Second
 // refusedPause slows down those who guess tokens.
 const refusedPause = 500 * time.Millisecond
 
-// ServeConn serves one connection, from a client that must know the token, until its end. The connection is closed.
-func (s *Server) ServeConn(c Conn, from, token string) {
-	if !s.enter(c) {
-		_ = c.Close()
-		return
-	}
-	defer s.running.Done()
-	defer s.meet(c)
-	s.serve(c, c, from, token)
-}
-
-// serve serves a connection, which is a stranger until its greeting.
-func (s *Server) serve(stranger io.Closer, c Conn, from, token string) {
+// serve serves a connection, which is a stranger until its greeting, to its end.
+func (s *Server) serve(stranger io.Closer, c *stream, from, token string) {
 	defer c.Close()
 	r, se := s.greet(c, token)
 	if r.Code != "" {
@@ -146,7 +135,7 @@ func (s *Server) serve(stranger io.Closer, c Conn, from, token string) {
 		return
 	}
 	s.meet(stranger)
-	trust(c)
+	c.trust()
 	se.serve(c, r)
 }
 
@@ -175,7 +164,7 @@ func (s *Server) meet(c io.Closer) {
 }
 
 // greet reads a hello and returns the session that it begins or goes on with; nil = it is refused.
-func (s *Server) greet(c Conn, token string) (reply, *session) {
+func (s *Server) greet(c *stream, token string) (reply, *session) {
 	m, err := c.Receive(helloTime)
 	if err != nil {
 		return errorReply(codeRefused, "", "no greeting: %v", err), nil

@@ -24,7 +24,7 @@ type session struct {
 
 	mu       sync.Mutex
 	workers  []*group    // changed by the goroutine that holds work
-	conn     Conn        // nil = none
+	conn     *stream     // nil = none
 	leave    *time.Timer // ends the session without a connection
 	received uint64      // number of the last request
 	answered uint64      // number of its answer
@@ -74,7 +74,7 @@ type group struct {
 }
 
 // serve serves a connection until its end.
-func (se *session) serve(c Conn, r reply) {
+func (se *session) serve(c *stream, r reply) {
 	if !se.attach(c, r) {
 		return
 	}
@@ -104,7 +104,7 @@ func (se *session) serve(c Conn, r reply) {
 
 // attach makes c the connection of the session, greets it, and repeats the last answer if the client waits for it. The
 // request that the session does not know is sent again by the client.
-func (se *session) attach(c Conn, r reply) bool {
+func (se *session) attach(c *stream, r reply) bool {
 	se.mu.Lock()
 	defer se.mu.Unlock()
 	if se.over {
@@ -130,7 +130,7 @@ func (se *session) attach(c Conn, r reply) bool {
 }
 
 // detached starts the time after which the session ends without a connection.
-func (se *session) detached(c Conn) {
+func (se *session) detached(c *stream) {
 	if se.conn != c || se.over {
 		return
 	}
@@ -146,7 +146,7 @@ const (
 )
 
 // beat tells the client that the host is at work on a request, until the connection is replaced.
-func (se *session) beat(c Conn) {
+func (se *session) beat(c *stream) {
 	each := min(aliveEach, se.grace/8)
 	t := time.NewTicker(each)
 	defer t.Stop()

@@ -81,44 +81,56 @@ func ticketPath(dir, address string) string {
 	return filepath.Join(dir, name+".json")
 }
 
-// Dial returns the dialer and the token for a host: its address, whose ticket is in dir, or the path of a ticket.
-func Dial(where, dir string) (Dialer, string, error) {
+// CheckAddress returns an error for a URL, which no host has. The error has neither its user and password nor its query.
+func CheckAddress(where string) error {
+	scheme, rest, url := strings.Cut(where, "://")
+	if !url {
+		return nil
+	}
+	// It may be no valid URL, so is not parsed.
+	switch at, end := strings.LastIndex(rest, "@"), strings.IndexAny(rest, "?#"); {
+	case end < 0:
+		rest = rest[at+1:]
+	case at < end:
+		rest = rest[at+1 : end]
+	default:
+		rest = "…" // the password has a ?, or the query an @
+	}
+	return fmt.Errorf("%s://%s: a host of FMUs has no URL; start macrostep host --listen [HOST]:PORT on its machine, copy the ticket "+
+		"whose name it prints to this one, and give that file in place of the URL", scheme, rest)
+}
+
+// readTicket reads the ticket of a host: its address, whose ticket is in dir, or the path of a ticket.
+func readTicket(where, dir string) (t Ticket, config *tls.Config, err error) {
+	if err := CheckAddress(where); err != nil {
+		return t, nil, err
+	}
 	path := where
 	if _, _, err := net.SplitHostPort(where); err == nil && filepath.Ext(where) != ".json" {
 		path = ticketPath(dir, where)
 	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, "", fmt.Errorf("there is no ticket for host %s (%s); start macrostep host there, and give the file that it names, "+
+		return t, nil, fmt.Errorf("there is no ticket for host %s (%s); start macrostep host there, and give the file that it names, "+
 			"or a copy of it on this machine, in place of the address", where, path)
 	}
 	if err != nil {
-		return nil, "", err
+		return t, nil, err
 	}
-	var t Ticket
 	roots := x509.NewCertPool()
 	if json.Unmarshal(data, &t) != nil || t.Address == "" || !roots.AppendCertsFromPEM([]byte(t.Certificate)) {
-		return nil, "", fmt.Errorf("%s is not the ticket of a host, which macrostep host writes", path)
+		return t, nil, fmt.Errorf("%s is not the ticket of a host, which macrostep host writes", path)
 	}
-	return &tcp{t.Address, &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots, ServerName: certifiedName}}, t.Token, nil
+	return t, &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots, ServerName: certifiedName}, nil
 }
 
-// tcp dials over TCP with TLS.
-type tcp struct {
-	address string
-	config  *tls.Config
-}
-
-func (d *tcp) String() string { return d.address }
-
-func (*tcp) Several() bool { return false }
-
-func (d *tcp) Dial(ctx context.Context, _, _ string) (Conn, error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", d.address)
+// dialTLS connects to a host.
+func dialTLS(ctx context.Context, address string, config *tls.Config) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("host %s: %w", d.address, err)
+		return nil, fmt.Errorf("host %s: %w", address, err)
 	}
-	secure := tls.Client(quick(c), d.config)
+	secure := tls.Client(quick(c), config)
 	err = secure.HandshakeContext(ctx)
 	var unknown x509.UnknownAuthorityError
 	if err != nil {
@@ -126,15 +138,15 @@ func (d *tcp) Dial(ctx context.Context, _, _ string) (Conn, error) {
 	}
 	switch {
 	case errors.As(err, new(tls.RecordHeaderError)):
-		return nil, &RefusedError{Host: d.address, Reason: "the program that listens there is not a host of macrostep",
+		return nil, &RefusedError{Host: address, Reason: "the program that listens there is not a host of macrostep",
 			Remedy: "give the address that macrostep host prints"}
 	case errors.As(err, &unknown):
-		return nil, &RefusedError{Host: d.address, Reason: "its certificate is not that of the ticket",
+		return nil, &RefusedError{Host: address, Reason: "its certificate is not that of the ticket",
 			Remedy: "another program listens there, or the host has new secrets: copy its ticket to this machine again"}
 	case err != nil:
-		return nil, fmt.Errorf("host %s: %w", d.address, err)
+		return nil, fmt.Errorf("host %s: %w", address, err)
 	}
-	return newStream(secure), nil
+	return secure, nil
 }
 
 // ownSecrets reads the secrets of a host, or makes new ones.

@@ -44,10 +44,10 @@ func (c *recorded) Write(b []byte) (int, error) {
 // talk sends data to a server and returns its messages.
 func talk(t testing.TB, s *Server, data []byte) (kinds []uint64, replies []reply) {
 	c := &recorded{in: bytes.NewReader(data)}
-	s.ServeConn(newStream(c), "test", "")
+	s.serve(c, newStream(c), "test", "")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for in := newStream(&recorded{in: &c.out}); ; trust(in) {
+	for in := newStream(&recorded{in: &c.out}); ; in.trust() {
 		m, err := in.Receive(0)
 		if err != nil {
 			return kinds, replies
@@ -197,7 +197,7 @@ func TestLengthWithoutData(t *testing.T) {
 	m := message(kindAsk, 1, nil)
 	binary.LittleEndian.PutUint32(m, maxMessage)
 	s := newStream(&recorded{in: bytes.NewReader(m)})
-	trust(s)
+	s.trust()
 	if _, err := s.Receive(0); err == nil || cap(s.buf) > 1<<17 {
 		t.Errorf("%v, %d bytes", err, cap(s.buf))
 	}
@@ -214,7 +214,7 @@ func TestLengths(t *testing.T) {
 		}
 	}
 	in := newStream(&recorded{in: &out.Conn.(*recorded).out})
-	trust(in)
+	in.trust()
 	for i, n := range sizes {
 		m, err := in.Receive(time.Minute)
 		if err != nil {
@@ -268,15 +268,12 @@ type fake struct {
 	dialed  int
 }
 
-func (f *fake) Dial(context.Context, string, string) (Conn, error) {
+func (f *fake) dial(context.Context) (net.Conn, error) {
 	if f.dialed++; f.dialed > 1 && !f.stays {
 		return nil, errors.New("it is gone")
 	}
-	return newStream(&recorded{in: bytes.NewReader(bytes.Join(f.answers, nil))}), nil
+	return &recorded{in: bytes.NewReader(bytes.Join(f.answers, nil))}, nil
 }
-
-func (*fake) Several() bool  { return false }
-func (*fake) String() string { return "fake" }
 
 // A host that answers nonsense ends the instance with an error.
 func TestWrongAnswers(t *testing.T) {
@@ -298,7 +295,8 @@ func TestWrongAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := NewClient(&fake{answers: answers, stays: strings.Contains(name, "each")}, ClientOptions{Timeout: time.Second})
+			f := &fake{answers: answers, stays: strings.Contains(name, "each")}
+			c := newClient(Ticket{Address: "fake"}, f.dial, ClientOptions{Timeout: time.Second})
 			l, err := c.Launcher(Place{}).Launch(fmi.Launch{Instance: "c", Log: func([]byte) {}, Output: func(string, bool) {}})
 			if err == nil {
 				if err = l.Post([]byte("request")); err == nil {
@@ -320,12 +318,12 @@ func TestWrongAnswers(t *testing.T) {
 func TestAsksAtOnce(t *testing.T) {
 	s := testServer(t)
 	a, b := net.Pipe()
-	go s.ServeConn(newStream(b), "test", "")
-	c := NewClient(dialed{newStream(a)}, ClientOptions{})
+	go s.serve(b, newStream(b), "test", "")
+	c := newClient(Ticket{Address: "pipe"}, func(context.Context) (net.Conn, error) { return a, nil }, ClientOptions{})
 	if _, _, _, err := c.Status(); err != nil {
 		t.Fatal(err)
 	}
-	se := c.sessions[0]
+	se := c.session
 	var all sync.WaitGroup
 	for k := range 8 {
 		all.Go(func() {
@@ -342,11 +340,17 @@ func TestAsksAtOnce(t *testing.T) {
 	_ = c.Close()
 }
 
-type dialed struct{ conn Conn }
-
-func (d dialed) Dial(context.Context, string, string) (Conn, error) { return d.conn, nil }
-func (dialed) Several() bool                                        { return false }
-func (dialed) String() string                                       { return "pipe" }
+// Wrap changes the connections that a client makes.
+func (c *Client) Wrap(wrap func(net.Conn) net.Conn) {
+	dial := c.dial
+	c.dial = func(ctx context.Context) (net.Conn, error) {
+		n, err := dial(ctx)
+		if err == nil {
+			n = wrap(n)
+		}
+		return n, err
+	}
+}
 
 func TestWeight(t *testing.T) {
 	place := remote.AppendPlace(nil, fmi2.File{Path: "x"}, "")

@@ -3,10 +3,10 @@ package simulate_test
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
-	"github.com/macrostep/macrostep/fmi/host"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
@@ -58,15 +58,12 @@ func TestInspectReachesNoHost(t *testing.T) {
 	path, err := fmus.Build(t.TempDir(), "mass_force")
 	must(t, err)
 	var o simulate.OpenOptions
-	o.On = []assemble.On{{Pattern: "*", Host: "127.0.0.1:9"}}
-	o.Dial = func(*simulate.Request, string) (host.Dialer, string, error) {
-		return nil, "", errors.New("there is no ticket")
-	}
+	o.On = []assemble.On{{Pattern: "*", Host: filepath.Join(t.TempDir(), "absent.json")}}
 	i, err := simulate.Inspect(t.Context(), path, o, nil)
 	if err != nil || len(i.Components) != 1 {
 		t.Errorf("%v, %+v", err, i)
 	}
-	if _, err := simulate.Open(t.Context(), path, o); err == nil {
-		t.Error("a run needs no ticket")
+	if _, err := simulate.Open(t.Context(), path, o); err == nil || !strings.Contains(err.Error(), "there is no ticket") {
+		t.Errorf("a run needs no ticket: %v", err)
 	}
 }

@@ -42,14 +42,10 @@ type Request struct {
 	StepTimeout                  time.Duration // of a call into an FMU; 0 = none
 	MemoryLimit                  uint64        // bytes, of each FMU; 0 = none
 	// HostTimeout is how long to try to reach a host again to which the connection is lost; 0 = host.DefaultTimeout.
-	HostTimeout time.Duration
-	// Credentials and CA are the files that prove who connects to hosts over NATS, and the authority of its server; "" = none.
-	Credentials, CA string
-	// Dial makes the dialer for a host of a request, and the token; nil = host.Dial with the tickets in host.TicketDir.
-	Dial           func(r *Request, address string) (_ host.Dialer, token string, err error) `json:"-"`
-	Input, History string                                                                    // tables; "" = none
-	Output         string                                                                    // table of results
-	Manifest       string                                                                    // "" = beside Output (see Place)
+	HostTimeout    time.Duration
+	Input, History string // tables; "" = none
+	Output         string // table of results
+	Manifest       string // "" = beside Output (see Place)
 	Format         record.Format
 	Record         record.Selection
 	Interval       float64 // s, between rows; 0 = every point
@@ -212,24 +208,17 @@ type Assignment = assemble.Assignment
 
 // Client makes a client of a host.
 func (r *Request) Client(address string) (*host.Client, error) {
-	dial := r.Dial
-	if dial == nil {
-		dial = func(_ *Request, address string) (host.Dialer, string, error) {
-			return host.Dial(address, host.TicketDir())
-		}
-	}
-	d, token, err := dial(r, address)
-	if err != nil {
-		return nil, err
-	}
-	return host.NewClient(d, host.ClientOptions{Token: token, Program: Version(), Timeout: r.HostTimeout}), nil
+	return host.NewClient(address, host.TicketDir(), host.ClientOptions{Program: Version(), Timeout: r.HostTimeout})
 }
 
 // parseOn reads GLOB=HOST, or HOST for all components.
 func parseOn(text string) (assemble.On, error) {
 	pattern, address, ok := strings.Cut(text, "=")
-	if !ok {
+	if !ok || strings.Contains(pattern, "://") { // a URL may have equals signs
 		pattern, address = "*", text
+	}
+	if err := host.CheckAddress(address); err != nil {
+		return assemble.On{}, err
 	}
 	if pattern == "" || address == "" {
 		return assemble.On{}, fmt.Errorf("%q is not GLOB=HOST", text)

@@ -186,7 +186,9 @@ var Settings = []*Entry{
 	{Name: "on", Category: processes, Repeats: true, Component: "host", Doc: "run matching components on another machine: `GLOB=HOST`; HOST alone: all components",
 		set: func(r *Request, text string) (string, error) {
 			on, err := parseOn(text)
-			r.On = append(slices.Clip(r.On), on)
+			if err == nil {
+				r.On = append(slices.Clip(r.On), on)
+			}
 			return on.Pattern, err
 		}},
 	{Name: "host-timeout", Category: processes, Default: fmt.Sprint(host.DefaultTimeout.Seconds()), Doc: "try for `T` seconds to reach a lost host again",
@@ -194,10 +196,6 @@ var Settings = []*Entry{
 			r.HostTimeout, err = duration(text)
 			return "", err
 		}},
-	{Name: "credentials", Category: processes, Path: true, Doc: "credentials `FILE` for a server: join.json of a study, .creds, or the seed of an NKey",
-		set: path(func(r *Request) *string { return &r.Credentials })},
-	{Name: "ca", Category: processes, Path: true, Doc: "certificate authority `FILE.pem` of the server",
-		set: path(func(r *Request) *string { return &r.CA })},
 
 	{Name: "output", Category: results, Scope: OfCall, Path: true, Default: DefaultOutput,
 		Doc: "write results to `FILE`: .parquet, .mat (Dymola, OMEdit), else CSV; - is standard output", set: path(func(r *Request) *string { return &r.Output })},

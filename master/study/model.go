@@ -16,7 +16,6 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi/diag"
-	"github.com/macrostep/macrostep/fmi/host"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/scenario"
@@ -33,8 +32,6 @@ type Options struct {
 	Kept string
 	// Engine names this process in rows.
 	Engine string
-	// Dial makes the dialers for hosts (see simulate.Request); nil = those of simulate.
-	Dial func(r *simulate.Request, address string) (_ host.Dialer, token string, err error)
 	// Expendable means that an FMU may end this process (see simulate.OpenOptions).
 	Expendable bool
 	// Running receives the system of a run when it begins; nil = nobody does.
@@ -288,7 +285,6 @@ func (m *Model) request(v Variant) (simulate.Request, error) {
 		if r, err = m.plan.Request(settings); err != nil {
 			return r, fmt.Errorf("run: %w", err)
 		}
-		r.Dial = m.options.Dial
 		m.requests[key] = r
 	}
 	return r, nil

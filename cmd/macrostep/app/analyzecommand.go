@@ -70,7 +70,7 @@ type analysis struct {
 
 func parseAnalysis(c *cli.Context) (*analysis, error) {
 	in := newInput(c)
-	a := &analysis{request: simulate.Request{Dial: dial}, debug: readDebug(in, []debugKey{profileKey}),
+	a := &analysis{debug: readDebug(in, []debugKey{profileKey}),
 		Search: simulate.Search{Error: in.float("error", simulate.ParseLimit), From: in.float("from", positiveTime), To: in.float("to", positiveTime),
 			Order: c.Int("order"), Limits: true, Kicks: true, All: c.Bool("all")}}
 	in.settings(&a.request)
@@ -89,7 +89,7 @@ func parseAnalysis(c *cli.Context) (*analysis, error) {
 var sharedFlags = []string{flagSet, "start-time", "stop-time", "tolerance", "quirk", "compile", "strict", "input", "scenario", "isolate", "bond"}
 
 // analyzed are the settings of a run that an analysis has.
-var analyzed = append([]string{flagAlgorithm, flagParam, flagRate, "step-size", "stateless", flagOn, flagHostTimeout, flagCredentials, flagCA}, sharedFlags...)
+var analyzed = append([]string{flagAlgorithm, flagParam, flagRate, "step-size", "stateless", flagOn, flagHostTimeout}, sharedFlags...)
 
 // repeated returns flags of the command line.
 func repeated(c *cli.Context, names []string) (text string) {

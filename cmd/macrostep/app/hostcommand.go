@@ -7,17 +7,13 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
 	"github.com/macrostep/macrostep/fmi/host"
 	"github.com/macrostep/macrostep/master/simulate"
 )
-
-const ()
 
 // defaultListen is where a host listens unless it is told.
 const defaultListen = "127.0.0.1:7447"
@@ -30,16 +26,14 @@ called list is ./list. More: macrostep help hosts
 
 Examples:
    macrostep host models --listen :7447 --max-instances 4
-   macrostep host --accept --listen 192.168.1.7:7447
-   macrostep host models --nats tls://broker:4222 --credentials lab.creds`
+   macrostep host --accept --listen 192.168.1.7:7447`
 
 func (p *program) hostCommand() *cli.Command {
 	return &cli.Command{
 		Name: "host", Usage: "run FMUs for runs on other machines, or list hosts", ArgsUsage: "[DIR…]",
 		UsageText: "macrostep host [DIR…] [FLAGS]\nmacrostep host list [HOST…] [FLAGS]", Description: hostHelp,
-		Flags: append([]cli.Flag{
+		Flags: []cli.Flag{
 			stringFlag("listen", "listen at `[HOST]:PORT`; port 0: any free one (default: "+defaultListen+")"),
-			stringFlag("nats", "offer the FMUs at the NATS server with `URL`"),
 			boolFlag("accept", "also run FMUs that runs send: they can execute any code here"),
 			boolFlag("compile", "compile the C sources of FMUs that have no library for this platform"),
 			&cli.IntFlag{Name: "max-instances", Usage: "run at most `N` instances at a time; 0: any number"},
@@ -47,7 +41,7 @@ func (p *program) hostCommand() *cli.Command {
 			stringFlag(flagMemoryLimit, "let the FMUs in a process allocate at most `N` MiB (Linux)"),
 			stringFlag("name", "call the host `NAME` in messages (default: that of the machine)"),
 			boolFlag("quiet", "print errors only"),
-		}, inCategory("", settingFlags(flagCredentials, flagCA)...)...),
+		},
 		Action: p.runHost,
 	}
 }
@@ -64,9 +58,6 @@ func (p *program) runHost(c *cli.Context) (err error) {
 	}
 	if o.MaxInstances < 0 {
 		in.fail("max-instances", fmt.Errorf("%d is less than 0", o.MaxInstances))
-	}
-	if c.IsSet("nats") && c.IsSet("listen") {
-		in.add(errors.New("give either --listen or --nats"))
 	}
 	if err := in.err(); err != nil {
 		return err
@@ -85,15 +76,6 @@ func (p *program) runHost(c *cli.Context) (err error) {
 	for _, f := range s.Offers() {
 		say(fmt.Sprintf("offers %s (%s)", f.Name, cmp.Or(f.Model, f.Hash)))
 	}
-	if url := c.String("nats"); url != "" {
-		l, err := cluster.Connect(url, cluster.Credentials{File: c.String(flagCredentials), CA: c.String(flagCA)})
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, l.Close()) }()
-		say(fmt.Sprintf("ready: macrostep run SYSTEM --on COMPONENT=%s", url))
-		return l.ServeHost(c.Context, s)
-	}
 	l, certificate, token, ticket, err := host.Listen(cmp.Or(c.String("listen"), defaultListen), host.TicketDir())
 	if err != nil {
 		return err
@@ -104,32 +86,38 @@ func (p *program) runHost(c *cli.Context) (err error) {
 }
 
 const hostListHelp = `Lists hosts (macrostep host), the time of a round trip to each, and the FMUs that
-it offers. HOST is HOST:PORT, the ticket of a host, or the URL of a NATS server,
-which may have many. Without HOST: all whose tickets are on this machine.
+it offers. HOST is HOST:PORT, or the ticket of a host. Without HOST: all whose
+tickets are on this machine.
 
 Examples:
    macrostep host list
-   macrostep host list lab7.json
-   macrostep host list nats://broker:4222`
+   macrostep host list lab7.json`
 
 func (p *program) hostListCommand() *cli.Command {
 	return &cli.Command{
 		Name: "host list", Usage: "list hosts and the FMUs that they offer", ArgsUsage: "[HOST…]",
 		UsageText: "macrostep host list [HOST…] [FLAGS]", Description: hostListHelp, Hidden: true, // help host names it
-		Flags: append([]cli.Flag{jsonFlag()}, inCategory("", settingFlags(flagCredentials, flagCA)...)...), Action: p.listHosts,
+		Flags: []cli.Flag{jsonFlag()}, Action: p.listHosts,
 	}
 }
 
 // hostLine is what is known of a host.
 type hostLine struct {
 	Address string `json:"address"`
-	cluster.HostInfo
-	Trip    float64 `json:"round_trip_s"`
-	Problem string  `json:"problem,omitempty"`
+	host.Status
+	Offers  []host.Offer `json:"offers"`
+	Trip    float64      `json:"round_trip_s"`
+	Problem string       `json:"problem,omitempty"`
 }
 
 func (p *program) listHosts(c *cli.Context) error {
-	addresses := c.Args().Slice()
+	in, addresses := newInput(c), c.Args().Slice()
+	for _, a := range addresses {
+		in.add(host.CheckAddress(a))
+	}
+	if err := in.err(); err != nil {
+		return err
+	}
 	if len(addresses) == 0 {
 		tickets, err := filepath.Glob(filepath.Join(host.TicketDir(), "*.json"))
 		if err != nil {
@@ -140,12 +128,12 @@ func (p *program) listHosts(c *cli.Context) error {
 	var all []hostLine
 	failed := 0
 	for _, a := range addresses {
-		lines, err := lookAt(c, a)
+		line, err := lookAt(a)
 		if err != nil {
 			failed++
-			lines = []hostLine{{Address: a, Problem: err.Error()}}
+			line = hostLine{Address: a, Problem: err.Error()}
 		}
-		all = append(all, lines...)
+		all = append(all, line)
 	}
 	var err error
 	if c.Bool("json") {
@@ -159,27 +147,14 @@ func (p *program) listHosts(c *cli.Context) error {
 	return err
 }
 
-// lookAt asks a host, or the hosts at a NATS server, what they offer.
-func lookAt(c *cli.Context, address string) ([]hostLine, error) {
-	if isNATS(address) {
-		l, err := cluster.Connect(address, cluster.Credentials{File: c.String(flagCredentials), CA: c.String(flagCA)})
-		if err != nil {
-			return nil, err
-		}
-		infos, err := l.Hosts(c.Context)
-		var out []hostLine
-		for _, i := range infos {
-			out = append(out, hostLine{Address: address, HostInfo: i, Trip: i.Trip.Seconds()})
-		}
-		return out, errors.Join(err, l.Close())
-	}
+// lookAt asks a host what it offers.
+func lookAt(address string) (hostLine, error) {
 	client, err := new(simulate.Request).Client(address)
 	if err != nil {
-		return nil, err
+		return hostLine{}, err
 	}
 	status, offers, trip, err := client.Status()
-	line := hostLine{Address: address, HostInfo: cluster.HostInfo{Status: status, Offers: offers}, Trip: trip.Seconds()}
-	return []hostLine{line}, errors.Join(err, client.Close())
+	return hostLine{Address: address, Status: status, Offers: offers, Trip: trip.Seconds()}, errors.Join(err, client.Close())
 }
 
 func printHosts(w io.Writer, all []hostLine) {
@@ -205,15 +180,4 @@ func printHosts(w io.Writer, all []hostLine) {
 		}
 		table(w, rows)
 	}
-}
-
-// isNATS reports whether an address of hosts is the URL of a NATS server.
-func isNATS(address string) bool { return strings.Contains(address, "://") }
-
-// dial makes the dialer for a host of a run.
-func dial(r *simulate.Request, address string) (host.Dialer, string, error) {
-	if isNATS(address) {
-		return &cluster.HostDialer{URL: address, Credentials: cluster.Credentials{File: r.Credentials, CA: r.CA}}, "", nil
-	}
-	return host.Dial(address, host.TicketDir())
 }

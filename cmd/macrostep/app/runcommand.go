@@ -109,7 +109,7 @@ func (p *program) runSystem(c *cli.Context) error {
 // parseRun reads the flags.
 func parseRun(c *cli.Context) (*runRequest, error) {
 	in := newInput(c)
-	r := &runRequest{Request: simulate.Request{System: c.Args().First(), LogLevel: slog.LevelWarn, Dial: dial}, Metrics: c.String(flagMetrics),
+	r := &runRequest{Request: simulate.Request{System: c.Args().First(), LogLevel: slog.LevelWarn}, Metrics: c.String(flagMetrics),
 		Quiet: c.Bool("quiet"), debugging: readDebug(in, runDebugKeys)}
 	in.settings(&r.Request)
 	if in.err() == nil {

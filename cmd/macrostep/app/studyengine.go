@@ -81,7 +81,7 @@ func setsWorkers(p *study.Plan) bool {
 
 // studyOptions are those of every study of the program.
 func (with extensions) studyOptions() study.Options {
-	return study.Options{Presets: with.presets, Dialects: with.dialects, Dial: dial}
+	return study.Options{Presets: with.presets, Dialects: with.dialects}
 }
 
 // studyEngine makes runs of a study in a supervised process.

@@ -55,7 +55,7 @@ func (p *program) validateCommand() *cli.Command {
 			&cli.StringFlag{Name: flagFormat, Hidden: true, Usage: "`FORM`", Value: "text"},
 			boolFlag("list", "list all rules"),
 			stringFlag(flagExplain, "explain the rule `ID`, and what to do about its findings"),
-		}, settingFlags(flagAlgorithm, flagParam, flagOn, flagHostTimeout, flagCredentials, flagCA)...),
+		}, settingFlags(flagAlgorithm, flagParam, flagOn, flagHostTimeout)...),
 		Action: func(c *cli.Context) error {
 			if c.Bool("dynamic") {
 				return p.supervised(p.validate)(c)
@@ -93,7 +93,7 @@ func (p *program) validate(c *cli.Context) error {
 	if slices.ContainsFunc(c.Args().Slice(), isScenario) {
 		return p.validateScenario(c, format)
 	}
-	request := simulate.Request{Dial: dial}
+	var request simulate.Request
 	in.settings(&request)
 	o := validate.Options{
 		Strict: c.Bool("strict"), Disable: c.StringSlice(flagDisable), Dynamic: c.Bool("dynamic"), Compile: c.Bool("compile"),
@@ -108,7 +108,7 @@ func (p *program) validate(c *cli.Context) error {
 			in.fail(flagDisable, unknownRule(id))
 		}
 	}
-	if in.IsSet(flagOn) {
+	if in.IsSet(flagOn) && len(request.On) > 0 { // else settings has reported an error
 		if len(request.On) != 1 || request.On[0].Pattern != "*" || !o.Dynamic {
 			in.fail(flagOn, errors.New("give one host, for the trials of --dynamic"))
 		} else {

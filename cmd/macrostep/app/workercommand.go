@@ -30,11 +30,13 @@ func (p *program) workerCommand() *cli.Command {
 	return &cli.Command{
 		Name: "worker", Usage: "make runs for a study on another machine",
 		UsageText: "macrostep worker [--join URL] --credentials FILE [FLAGS]", Description: workerHelp,
-		Flags: append([]cli.Flag{
+		Flags: []cli.Flag{
 			stringFlag("join", "connect to the server at `URL` (default: that in join.json)"),
 			stringFlag("study", "work on the study with `ID`, if the server has several"),
 			&cli.IntFlag{Name: flagEngines, Usage: "make `N` runs at a time; 0: as many as there are cores"},
-		}, inCategory("", settingFlags(flagCredentials, flagCA)...)...),
+			stringFlag(flagCredentials, "credentials `FILE` for a server: join.json of a study, .creds, or the seed of an NKey"),
+			stringFlag(flagCA, "certificate authority `FILE.pem` of the server"),
+		},
 		Action: p.runWorker,
 	}
 }
