@@ -24,10 +24,10 @@ func TestHostForeign(t *testing.T) {
 	call(t, "info", foreign).is(t, 0, lacks, "--on HOST")
 	call(t, "validate", foreign).is(t, 1, "FA5", "aarch64-windows", "--on HOST")
 
-	element := member{name: "one", fmu: "mass_force"}.component("") + member{name: "two", fmu: "mass_force"}.component("") +
-		member{name: "three", fmu: "local"}.component("")
+	foreigners := member{name: "one", fmu: "mass_force"}.component("") + member{name: "two", fmu: "mass_force"}.component("")
+	three := member{name: "three", fmu: "local"}.component("")
 	system := filepath.Join(dir, "SystemStructure.ssd")
-	write(t, system, []byte(document("1", element, "")))
+	write(t, system, []byte(document("1", foreigners+three, "")))
 	for _, command := range []string{"run", "info", "validate"} {
 		code := map[string]int{"run": 2, "info": 0, "validate": 1}[command]
 		call(t, command, system).is(t, code, "mass_force.fmu", "one, two: no library", "--on one=HOST --on two=HOST")
@@ -47,7 +47,7 @@ func TestHostForeign(t *testing.T) {
 	o.is(t, 2, "two: no library", "--on two=HOST")
 	complete(t, system, "--on", "one="+address, "--on", "two="+address)
 
-	write(t, system, []byte(document("1", placed(element, address), "")))
+	write(t, system, []byte(document("1", placed(foreigners, address)+three, "")))
 	for _, command := range []string{"info", "validate", "run"} {
 		if o := call(t, command, system); o.code != 0 || strings.Contains(o.output, "no library") {
 			t.Errorf("macrostep %s: exit code %d\n%s", command, o.code, o.output)
