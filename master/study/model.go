@@ -214,6 +214,7 @@ func newModel(p *Plan, o Options) *Model {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Engine = oneLine(o.Engine)
 	return &Model{plan: p, names: p.FactorNames(), options: o, requests: map[string]simulate.Request{}, copy: workdir.Copy{Own: o.Own}}
 }
 
@@ -427,7 +428,7 @@ func (m *Model) judge(v Variant, out *simulate.Outcome, failed error) Row {
 	row := m.plan.NoRow(v, OK, "")
 	row.Steps, row.Rejected = out.Result.Accepted, out.Result.Rejected
 	if out.Manifest == nil {
-		row.Status, row.Reason = Failed, oneLine(failed.Error())
+		row.end(Failed, failed.Error())
 		return row
 	}
 	o := &out.Manifest.Outcome
@@ -435,9 +436,9 @@ func (m *Model) judge(v Variant, out *simulate.Outcome, failed error) Row {
 	var unmet *scenario.FailedError
 	switch {
 	case o.Stability == master.Unstable:
-		row.Status, row.Reason = Unstable, oneLine(o.Growth)
+		row.end(Unstable, o.Growth)
 	case failed != nil && !(errors.As(failed, &unmet) && o.Regular()):
-		row.Status, row.Reason = Failed, oneLine(failed.Error())
+		row.end(Failed, failed.Error())
 	case out.Result.Growing != nil:
 		row.Warn(out.Result.Growing.String())
 	}
@@ -459,7 +460,11 @@ func (m *Model) collect(row *Row, columns *record.Columns, resolve func(string) 
 			return err
 		}
 		if row.Samples && m.plan.fits(q.Name) {
-			row.Curves = append(row.Curves, q.curve(columns.Time(), values))
+			curve := q.curve(columns.Time(), values)
+			if slices.ContainsFunc(curve, notFinite) {
+				return fmt.Errorf("%s has no finite value at a time of its measurements: the run ends before, or the variable is infinite or NaN", q.Variable)
+			}
+			row.Curves = append(row.Curves, curve)
 		}
 		if x := q.of(columns.Time(), values); x-x == 0 {
 			row.Collected[i] = x
@@ -467,11 +472,8 @@ func (m *Model) collect(row *Row, columns *record.Columns, resolve func(string) 
 			lost = append(lost, q.Text)
 		}
 	}
-	if row.Samples && lost != nil {
-		return fmt.Errorf("%s is infinite or NaN at some point", strings.Join(lost, ", "))
-	}
-	if lost != nil && row.Reason == "" {
-		row.Reason = oneLine(fmt.Sprintf("warning: %s is empty, because the variable is infinite or NaN at some point", strings.Join(lost, ", ")))
+	if lost != nil {
+		row.Warn(fmt.Sprintf("%s is empty, because the variable is infinite or NaN at some point", strings.Join(lost, ", ")))
 	}
 	return nil
 }
