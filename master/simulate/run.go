@@ -42,7 +42,8 @@ type Runner struct {
 	// options of the run. The run uses the returned context.
 	Prepare func(context.Context, *Prepared) (context.Context, error)
 	// Settled is called when the run has ended, with its outcome and error, before the FMUs are terminated and freed.
-	// What happens then changes no result and only adds warnings, but it may end the process. nil = no call.
+	// What happens then changes no result and only adds warnings, but it may end the process. nil = no call; there is none either
+	// after files that could not be written, and that a supervisor may complete.
 	Settled func(*Outcome, error)
 	// Running is called when the run begins, with a function for a program that must exit
 	// at once: it saves the results so far and returns the reason with the time reached.
@@ -413,9 +414,9 @@ func (r *run) conclude(result master.Result) {
 		err = errors.New(result.Reason)
 	}
 	err = r.outcome(result, err)
-	_ = r.mark.end() // finish repeats it
+	lost := r.mark.end() // finish repeats it
 	r.mark.publish()
-	if r.Settled != nil {
+	if r.Settled != nil && lost == nil && (r.table == nil || !r.table.Kept()) {
 		r.Settled(&r.out, err)
 	}
 	fmi.Flush() // an FMU that crashes then does not take with it what it has printed

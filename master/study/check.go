@@ -132,6 +132,9 @@ func (m *Model) check(ctx context.Context, v Variant) (Row, error) {
 	if ctx.Err() != nil {
 		return Row{}, context.Cause(ctx)
 	}
+	if unwritten := m.unwritten(err); unwritten != nil {
+		return Row{}, unwritten
+	}
 	row := m.judge(v, &out, err)
 	if out.Manifest != nil && out.Manifest.Error != nil {
 		row.Error = m.errorOf(out.Manifest.Error)

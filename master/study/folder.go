@@ -33,7 +33,9 @@ type Folder struct {
 	Path string
 	Plan *Plan
 
-	file   *os.File // results.csv, behind the last row
+	file   *os.File // results.csv
+	size   int64    // of its whole rows
+	torn   bool     // it has a part of a row behind them
 	held   *os.File // locked
 	rows   []Row
 	places map[int]int           // of the rows, by run
@@ -259,15 +261,15 @@ func (f *Folder) openRows() (err error) {
 	if err := file.Truncate(int64(whole)); err != nil {
 		return err
 	}
-	if _, err := file.Seek(int64(whole), io.SeekStart); err != nil {
-		return err
+	f.file, f.size = file, int64(whole)
+	if whole > 0 {
+		return nil
 	}
-	f.file = file
-	if whole == 0 {
-		err = f.write(func(w io.Writer) error { return writeHeader(w, f.Plan) })
-		record.SyncFolder(f.Path)
+	if err := f.write(func(w io.Writer) error { return writeHeader(w, f.Plan) }); err != nil {
+		return record.NotWritten(path, err)
 	}
-	return err
+	record.SyncFolder(f.Path)
+	return nil
 }
 
 // byteOrderMark begins texts that some programs have saved.
@@ -409,13 +411,24 @@ func writeHeader(to io.Writer, p *Plan) error {
 	return w.Error()
 }
 
-// write appends to the table with a single write, so that no line is torn when the process ends.
+// write appends to the table with a single write, so that no line is torn when the process ends. What a full disk takes only in part
+// is removed again, so that the table ends with a whole row.
 func (f *Folder) write(fill func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := fill(&b); err != nil {
 		return err
 	}
-	_, err := f.file.Write(b.Bytes())
+	if f.torn { // before, not even that was possible
+		if err := f.file.Truncate(f.size); err != nil {
+			return err
+		}
+	}
+	n, err := f.file.WriteAt(b.Bytes(), f.size)
+	if err == nil {
+		f.size, f.torn = f.size+int64(n), false
+		return nil
+	}
+	f.torn = f.file.Truncate(f.size) != nil
 	return err
 }
 
@@ -427,9 +440,11 @@ func (f *Folder) Add(r Row) error {
 	err := f.write(func(w io.Writer) error { return writeRows(w, r) })
 	if err == nil {
 		err = f.unsynced()
+	} else {
+		err = record.NotWritten(filepath.Join(f.Path, ResultsFile), err)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(f.Path, ResultsFile), err)
+		return err
 	}
 	f.put(r)
 	if f.due.CompareAndSwap(false, true) {
@@ -455,35 +470,44 @@ func (f *Folder) Sort() error {
 		return err
 	}
 	path := filepath.Join(f.Path, ResultsFile)
-	if err := errors.Join(f.file.Close(), writeFile(path, b.Bytes())); err != nil {
-		return err
+	err := errors.Join(f.file.Close(), writeFile(path, b.Bytes())) // some systems cannot rename to an open file
+	if err == nil {
+		f.size = int64(b.Len())
 	}
-	var err error
-	f.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	return err
+	file, opened := os.OpenFile(path, os.O_RDWR, 0)
+	if opened == nil { // else writing to the closed one fails
+		f.file = file
+	}
+	return errors.Join(err, opened)
 }
 
 // Close closes the table.
 func (f *Folder) Close() error {
-	return errors.Join(f.unsynced(), syncFile(f.file), f.file.Close(), f.held.Close())
+	synced := syncFile(f.file)
+	if synced != nil {
+		synced = record.NotWritten(filepath.Join(f.Path, ResultsFile), synced)
+	}
+	return errors.Join(cmp.Or(f.unsynced(), synced), f.file.Close(), f.held.Close())
 }
 
 // unsynced returns the error of syncing earlier rows.
 func (f *Folder) unsynced() error {
 	if err := f.lost.Load(); err != nil {
-		return *err
+		return record.NotWritten(filepath.Join(f.Path, ResultsFile), *err)
 	}
 	return nil
 }
 
 // lock keeps a second process from continuing the study at the same time.
 func (f *Folder) lock() error {
-	file, err := os.OpenFile(filepath.Join(f.Path, folderLock), os.O_RDWR|os.O_CREATE, 0o666)
+	path := filepath.Join(f.Path, folderLock)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
-		return err
+		return record.NotWritten(path, err)
 	}
 	if err := record.Lock(file); err != nil {
-		return errors.Join(fmt.Errorf("%s: another process is running this study; wait for it, or end it", f.Path), file.Close())
+		return errors.Join(fmt.Errorf("%s: another process is running this study, perhaps on another machine; wait for it, or end it (if that machine is gone "+
+			"for good, and its lock is not: delete %s)", f.Path, path), file.Close())
 	}
 	f.held = file
 	return nil
@@ -570,7 +594,7 @@ func replace(path string, fill func(io.Writer) error) error {
 		return errors.Join(record.NotWritten(path, err), os.Remove(partial))
 	}
 	if err := os.Rename(partial, path); err != nil {
-		return err
+		return errors.Join(record.NotWritten(path, err), os.Remove(partial))
 	}
 	record.SyncFolder(filepath.Dir(path))
 	return nil

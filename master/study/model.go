@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
@@ -318,8 +320,8 @@ func override(settings []Setting, s Setting) []Setting {
 	return append(out, s)
 }
 
-// Run makes the run of a variant. What goes wrong in it is in the row; the error is that of a context
-// which is done.
+// Run makes the run of a variant. What goes wrong in it is in the row. The error is that of a context which is done, or of a file of the
+// program itself that could not be written: nothing is wrong with the variant then, and it needs another run.
 func (m *Model) Run(ctx context.Context, v Variant) (Row, error) {
 	began := time.Now()
 	complete := func(row Row) Row {
@@ -364,7 +366,7 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 		r.Given = given // documents may choose what is recorded
 		r.Output, r.Record = filepath.Join(m.options.Kept, fmt.Sprintf("%d.csv", v.ID)), selection
 		if err := r.Place(); err != nil {
-			return m.plan.NoRow(v, Failed, err.Error()), nil
+			return Row{}, fmt.Errorf("the table of %s cannot be kept: %w", v, err)
 		}
 	}
 	var columns record.Columns
@@ -401,7 +403,7 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 	warnings := 0 // before the FMUs were ended
 	runner.Settled = func(out *simulate.Outcome, err error) {
 		warnings = len(out.Result.Warnings)
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && m.unwritten(err) == nil {
 			settled(judged(out, err))
 		}
 	}
@@ -409,11 +411,37 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 	if ctx.Err() != nil {
 		return Row{}, context.Cause(ctx)
 	}
+	if unwritten := m.unwritten(err); unwritten != nil {
+		return Row{}, unwritten
+	}
 	row := judged(&out, err)
 	if late := out.Result.Warnings[warnings:]; row.Status == OK && len(late) > 0 {
 		row.Warn(late[0])
 	}
 	return row, nil
+}
+
+// unwritten returns the error of a run for which a file of the program itself could not be written: a kept table, its manifest, or a temporary
+// file. nil = err is another one. What an FMU cannot write comes as a text in its error.
+func (m *Model) unwritten(err error) error {
+	var at *fs.PathError
+	file := errors.As(err, &at) && at.Op != "read"
+	switch failed := diag.DiskFailed(err); {
+	case file && m.keeps(at):
+		return record.NotWritten(at.Path, at.Err)
+	case file && failed:
+		return fmt.Errorf("%w (temporary files are in TMPDIR, on Windows TEMP)", record.NotWritten(at.Path, at.Err))
+	case failed, errors.Is(err, record.ErrBusy):
+		return err
+	}
+	return nil
+}
+
+// keeps reports whether an error is that of a file among the kept tables for which no FMU is to blame: FMUs may close files of the program, or
+// leave it none to open.
+func (m *Model) keeps(err *fs.PathError) bool {
+	own := diag.DiskFailed(err) || err.Op == "open" && !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE)
+	return own && m.options.Kept != "" && within(m.options.Kept, err.Path)
 }
 
 // running announces the system of a run that begins.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/study"
 	"github.com/macrostep/macrostep/master/supervise"
@@ -137,6 +138,8 @@ func (e *studyEngine) Run(ctx context.Context, v study.Variant) (study.Row, erro
 	switch {
 	case ctx.Err() != nil:
 		return study.Row{}, context.Cause(ctx)
+	case death != nil && diag.DiskFailed(death.Lost):
+		return study.Row{}, death.Lost
 	case death != nil && death.After:
 		var a studyAnswer
 		if err := json.Unmarshal(text, &a); err != nil {
