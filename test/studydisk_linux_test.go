@@ -69,3 +69,26 @@ keep: all
 		}
 	}
 }
+
+// The same holds if an FMU ends the process after the run that could not write.
+func TestStudyFullDiskAndCrash(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "rows.csv"), "bad.fault,run.stop-time\nNone,1\nSegfault,1\nSegfault,40\n")
+	write(t, filepath.Join(dir, "plan.yaml"), fmt.Sprintf(`
+system: %s
+run: {step-size: 0.01, set: {bad.during: Terminate}}
+table: rows.csv
+collect: {x: final(good.x)}
+keep: all
+`, badPair(t, "misbehave")))
+	cmd := exec.Command("sh", "-c", `ulimit -f 240; exec "$@"`, "sh", program, "study", "plan.yaml", "-o", "study", "--engines", "1")
+	cmd.Dir = dir
+	p := started(t, cmd)
+	(&outcome{args: p.Args, code: p.end(), output: p.out.String()}).is(t, 1, "2 runs: 2 ok", filepath.Join("runs", "2.csv")+" cannot be written: file too large",
+		"macrostep study --resume study")
+	cmd = exec.Command(program, "study", "--resume", "study")
+	cmd.Dir = dir
+	p = started(t, cmd)
+	(&outcome{args: p.Args, code: p.end(), output: p.out.String()}).is(t, 0, "3 runs: 3 ok")
+}

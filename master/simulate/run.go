@@ -42,8 +42,7 @@ type Runner struct {
 	// options of the run. The run uses the returned context.
 	Prepare func(context.Context, *Prepared) (context.Context, error)
 	// Settled is called when the run has ended, with its outcome and error, before the FMUs are terminated and freed.
-	// What happens then changes no result and only adds warnings, but it may end the process. nil = no call; there is none either
-	// after files that could not be written, and that a supervisor may complete.
+	// What happens then changes no result and only adds warnings, but it may end the process. nil = no call.
 	Settled func(*Outcome, error)
 	// Running is called when the run begins, with a function for a program that must exit
 	// at once: it saves the results so far and returns the reason with the time reached.
@@ -412,11 +411,14 @@ func (r *run) conclude(result master.Result) {
 	var err error
 	if !result.Outcome().Regular() {
 		err = errors.New(result.Reason)
+		if r.table != nil && r.table.Err() != nil {
+			err = r.table.Err()
+		}
 	}
 	err = r.outcome(result, err)
-	lost := r.mark.end() // finish repeats it
+	_ = r.mark.end() // finish repeats it
 	r.mark.publish()
-	if r.Settled != nil && lost == nil && (r.table == nil || !r.table.Kept()) {
+	if r.Settled != nil {
 		r.Settled(&r.out, err)
 	}
 	fmi.Flush() // an FMU that crashes then does not take with it what it has printed

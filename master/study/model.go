@@ -41,9 +41,9 @@ type Options struct {
 	Expendable bool
 	// Running receives the system of a run when it begins; nil = nobody does.
 	Running func(*simulate.System)
-	// Settled receives the row of a run before its FMUs are terminated and freed, in case that ends the process;
+	// Settled receives the row or the error of a run before its FMUs are terminated and freed, in case that ends the process;
 	// nil = nobody does.
-	Settled func(Row)
+	Settled func(Row, error)
 	// Own lists files and folders that the program writes meanwhile: they are no sign that FMUs write files.
 	Own    []string
 	Logger *slog.Logger // of what opening reports; nil = nothing is logged
@@ -332,9 +332,9 @@ func (m *Model) Run(ctx context.Context, v Variant) (Row, error) {
 		row, err := m.check(ctx, v)
 		return complete(row), err
 	}
-	row, err := m.run(ctx, v, func(row Row) {
+	row, err := m.run(ctx, v, func(row Row, err error) {
 		if m.options.Settled != nil {
-			m.options.Settled(complete(row))
+			m.options.Settled(complete(row), err)
 		}
 	})
 	if v.ID >= 0 {
@@ -352,7 +352,7 @@ func (p *Plan) Tidy(row Row, kept string) {
 	}
 }
 
-func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, error) {
+func (m *Model) run(ctx context.Context, v Variant, settled func(Row, error)) (Row, error) {
 	r, err := m.request(v)
 	if err != nil {
 		return m.plan.NoRow(v, Failed, err.Error()), nil
@@ -390,7 +390,10 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 			return ctx, nil
 		},
 	}
-	judged := func(out *simulate.Outcome, err error) Row {
+	judged := func(out *simulate.Outcome, err error) (Row, error) {
+		if unwritten := m.unwritten(err); unwritten != nil {
+			return Row{}, unwritten
+		}
 		row := m.judge(v, out, err)
 		if row.Status == OK {
 			err = m.collect(&row, &columns, resolve)
@@ -398,12 +401,12 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 		if row.Status == OK && err != nil {
 			row = m.plan.NoRow(v, Failed, err.Error())
 		}
-		return row
+		return row, nil
 	}
 	warnings := 0 // before the FMUs were ended
 	runner.Settled = func(out *simulate.Outcome, err error) {
 		warnings = len(out.Result.Warnings)
-		if ctx.Err() == nil && m.unwritten(err) == nil {
+		if ctx.Err() == nil {
 			settled(judged(out, err))
 		}
 	}
@@ -411,14 +414,11 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 	if ctx.Err() != nil {
 		return Row{}, context.Cause(ctx)
 	}
-	if unwritten := m.unwritten(err); unwritten != nil {
-		return Row{}, unwritten
-	}
-	row := judged(&out, err)
+	row, err := judged(&out, err)
 	if late := out.Result.Warnings[warnings:]; row.Status == OK && len(late) > 0 {
 		row.Warn(late[0])
 	}
-	return row, nil
+	return row, err
 }
 
 // unwritten returns the error of a run for which a file of the program itself could not be written: a kept table, its manifest, or a temporary
