@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -262,6 +263,7 @@ func (f *Folder) openRows() (err error) {
 		return err
 	}
 	f.file, f.size = file, int64(whole)
+	f.sweep()
 	if whole > 0 {
 		return nil
 	}
@@ -271,6 +273,32 @@ func (f *Folder) openRows() (err error) {
 	record.SyncFolder(f.Path)
 	return nil
 }
+
+// partial ends the name of a file that is not complete yet.
+const partial = ".partial"
+
+// sweep removes what a process left that was killed: files that are not complete, and kept tables of runs without a row, which are made
+// again. At worst, there is a file more.
+func (f *Folder) sweep() {
+	for _, name := range folderNames {
+		_ = os.Remove(filepath.Join(f.Path, name+partial))
+	}
+	runs := filepath.Join(f.Path, folderRuns)
+	entries, _ := os.ReadDir(runs) // mostly, there is none
+	for _, e := range entries {
+		name, _, _ := strings.Cut(e.Name(), ".")
+		id, err := strconv.Atoi(name)
+		_, there := f.places[id]
+		if strings.HasSuffix(e.Name(), partial) || err == nil && !there && (e.Name() == keptTable(id) || e.Name() == keptManifest(id)) {
+			_ = os.Remove(filepath.Join(runs, e.Name()))
+		}
+	}
+	record.Sweep(filepath.Join(runs, keptManifest(0))) // and all others there
+}
+
+// keptTable and keptManifest name the files of a run in the folder of those that are kept.
+func keptTable(id int) string    { return strconv.Itoa(id) + ".csv" }
+func keptManifest(id int) string { return strconv.Itoa(id) + ".json" }
 
 // byteOrderMark begins texts that some programs have saved.
 const byteOrderMark = "\ufeff"
@@ -524,7 +552,7 @@ func Remove(path string) error {
 	}
 	var errs []error
 	for _, name := range folderNames {
-		errs = append(errs, os.RemoveAll(filepath.Join(path, name)))
+		errs = append(errs, os.RemoveAll(filepath.Join(path, name)), os.RemoveAll(filepath.Join(path, name+partial)))
 	}
 	return errors.Join(append(errs, f.held.Close())...)
 }
@@ -585,16 +613,16 @@ func replace(path string, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return record.NotWritten(path, err)
 	}
-	partial := path + ".partial"
-	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	temporary := path + partial
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return record.NotWritten(path, err)
 	}
 	if err := errors.Join(fill(file), syncFile(file), file.Close()); err != nil {
-		return errors.Join(record.NotWritten(path, err), os.Remove(partial))
+		return errors.Join(record.NotWritten(path, err), os.Remove(temporary))
 	}
-	if err := os.Rename(partial, path); err != nil {
-		return errors.Join(record.NotWritten(path, err), os.Remove(partial))
+	if err := os.Rename(temporary, path); err != nil {
+		return errors.Join(record.NotWritten(path, err), os.Remove(temporary))
 	}
 	record.SyncFolder(filepath.Dir(path))
 	return nil

@@ -346,8 +346,8 @@ func (m *Model) Run(ctx context.Context, v Variant) (Row, error) {
 // Tidy removes the files of a run in the folder kept that the plan does not keep.
 func (p *Plan) Tidy(row Row, kept string) {
 	if p.Keep == KeepFailed && row.Status == OK && kept != "" {
-		for _, file := range []string{".csv", ".json"} {
-			_ = os.Remove(filepath.Join(kept, fmt.Sprint(row.ID, file))) // at worst, there is a file more
+		for _, file := range []string{keptTable(row.ID), keptManifest(row.ID)} {
+			_ = os.Remove(filepath.Join(kept, file)) // at worst, there is a file more
 		}
 	}
 }
@@ -364,7 +364,7 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row, error)) (R
 	r.Given = append(slices.Clip(r.Given), simulate.Given{Name: "record", Source: "the study"})
 	if m.plan.Keep != KeepNone && m.options.Kept != "" && v.ID >= 0 {
 		r.Given = given // documents may choose what is recorded
-		r.Output, r.Record = filepath.Join(m.options.Kept, fmt.Sprintf("%d.csv", v.ID)), selection
+		r.Output, r.Record = filepath.Join(m.options.Kept, keptTable(v.ID)), selection
 		if err := r.Place(); err != nil {
 			return Row{}, fmt.Errorf("the table of %s cannot be kept: %w", v, err)
 		}

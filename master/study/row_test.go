@@ -2,9 +2,11 @@ package study
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -230,4 +232,55 @@ func TestDamagedChecks(t *testing.T) {
 	if err != nil || len(r.Checks) != 1 || r.Checks[0].Run != 2 || *r.Checks[0].Error.Worst != 0.125 {
 		t.Errorf("%v, %+v", err, r.Checks)
 	}
+}
+
+// What a killed study has left is removed when the study goes on: files that are not complete, and tables of runs without a row.
+// Files of others stay.
+func TestFolderSwept(t *testing.T) {
+	text := "{system: s, vary: {a.x: [1, 2, 3]}, collect: {u: final(a.u)}, keep: all}"
+	path := filepath.Join(t.TempDir(), "study")
+	f, err := Create(path, mustParse(t, text), []byte(text), &Inspection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Add(f.Plan.NoRow(Variant{ID: 1, Values: []string{"2"}}, Failed, "why")), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := f.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stay := []string{"1.csv", "1.json", "02.csv", "mine.csv", "2.csv.gz", "2"}
+	for _, name := range append([]string{"0.csv", "0.json", "2.csv", "2.json.partial", "1.csv.partial", "x.partial", "1.json.ms-0123abcd.tmp"}, stay...) {
+		if err := os.WriteFile(filepath.Join(runs, name), []byte("x"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{ResultsFile + ".partial", PageFile + ".partial", "mine.partial"} {
+		if err := os.WriteFile(filepath.Join(path, name), []byte("x"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(folder string, want ...string) {
+		t.Helper()
+		entries, err := os.ReadDir(folder)
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.Name())
+		}
+		slices.Sort(want)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s has %q, want %q (%v)", folder, got, want, err)
+		}
+	}
+	if _, err := OpenFolder(path, ReadOnly); err != nil { // as engines do while the study goes on
+		t.Fatal(err)
+	}
+	is(runs, append([]string{"0.csv", "0.json", "2.csv", "2.json.partial", "1.csv.partial", "x.partial", "1.json.ms-0123abcd.tmp"}, stay...)...)
+	if f, err = OpenFolder(path, ReadWrite); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	is(runs, stay...)
+	is(path, "files", "lock", "mine.partial", ResultsFile, "runs", folderIndex, VariantsFile)
 }
