@@ -60,7 +60,7 @@ var allowed = []struct {
 	{"master/metrics", []string{"master"}, nil},
 	{"master/scenario", []string{"fmi/diag", "master", "master/record"}, []string{"go.yaml.in/yaml/v3"}},
 	{"master/fmuprobe", []string{"fmi", "fmi/archive", "master"}, nil},
-	{"master/workdir", []string{"fmi/archive"}, nil},
+	{"master/workdir", []string{"fmi/archive", "fmi/diag"}, nil},
 	{"master/fmuslave", []string{"fmi", "fmi/description", "fmi/diag", "master", "master/fmuprobe"}, nil},
 	{"master/internal/slavetest", []string{"fmi", "fmi/worker", "fmus", "master", "master/fmuslave", "test/cc", "test/probe"}, nil},
 	{"master/validate", []string{"fmi", "fmi/archive", "fmi/description", "fmi/diag", "master", "master/assemble", "master/fmuprobe", "master/fmuslave", "master/workdir", "ssp", "ssp/dialect"}, nil},

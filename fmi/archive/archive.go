@@ -561,22 +561,17 @@ func (e *entry) write(root *os.Root, buf []byte) (err error) {
 	return err
 }
 
-// diskFull is ERROR_DISK_FULL of Windows, which is not ENOSPC.
-const diskFull = syscall.Errno(112)
-
 // remedy returns what to do about an error of unpacking, whose cause may be the archive or the
 // folder.
 func remedy(err error) string {
-	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
-		runtime.GOOS == "windows" && errors.Is(err, diskFull)
 	switch {
-	case full:
+	case diag.DiskFull(err):
 		return "the archive may be sound: free some space, or set TMPDIR (on Windows TEMP) to a folder with more"
 	case errors.Is(err, syscall.EFBIG):
 		return "the archive may be sound: the size of files is limited (ulimit -f); raise the limit"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return "the archive may be sound: the number of open files is limited (ulimit -n); raise the limit"
-	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+	case diag.DiskFailed(err), errors.Is(err, fs.ErrPermission):
 		return "the archive may be sound: the disk refuses the file; set TMPDIR (on Windows TEMP) to another folder"
 	}
 	return "the archive is damaged: export or download it again"

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // patience is the time to wait for the reader of a named pipe.
@@ -57,8 +59,12 @@ func createRemedy(err error) string {
 		return "; name a file in it"
 	case errors.Is(err, syscall.ENOTDIR):
 		return "; a part of this path is a file, choose another folder"
-	case errors.Is(err, syscall.ENOSPC):
+	case diag.DiskFull(err):
 		return "; free space or choose another disk"
+	case errors.Is(err, syscall.EFBIG):
+		return "; the size of files is limited (ulimit -f): raise the limit"
+	case diag.DiskFailed(err):
+		return "; choose another disk, this one has a fault"
 	}
 	return ""
 }

@@ -225,6 +225,16 @@ func (t *Table) Newest() (at float64, any bool) {
 	return t.newest, t.rows > 0
 }
 
+// Err returns the error of a table that is not complete in its file. Call it after End.
+func (t *Table) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if errors.Is(t.err, errEnded) {
+		return nil
+	}
+	return t.err
+}
+
 // Kept reports whether rows that could not be written are in [Options].Memory, from where
 // [Salvage] may write them. Call it after End.
 func (t *Table) Kept() bool { return t.kept }

@@ -411,6 +411,9 @@ func (r *run) conclude(result master.Result) {
 	var err error
 	if !result.Outcome().Regular() {
 		err = errors.New(result.Reason)
+		if r.table != nil && r.table.Err() != nil {
+			err = r.table.Err()
+		}
 	}
 	err = r.outcome(result, err)
 	_ = r.mark.end() // finish repeats it

@@ -196,6 +196,10 @@ func (f *fitting) evaluate(best *Optimum, rows []Row) {
 		f.out.Unknown = fmt.Sprintf("%d measured values of %d factors leave none to judge their errors by", total, n)
 		return
 	}
+	if slices.ContainsFunc(a.RawSymmetric().Data, notFinite) {
+		f.out.Unknown = "the differences between the runs beside the best one overflow"
+		return
+	}
 	inverse, undetermined := f.invert(a)
 	for c, kk := range columns {
 		var leverage mat.Dense
@@ -227,8 +231,14 @@ func (q *Quantity) curve(t, v []float64) (out []float64) {
 	return out
 }
 
+// points returns the length of a curve.
+func (q *Quantity) points() int {
+	stride := thinned(len(q.times))
+	return (len(q.times) + stride - 1) / stride
+}
+
 // thinned returns the distance of the points that are used of n.
-func thinned(n int) int { return (n + mostFitted - 1) / mostFitted }
+func thinned(n int) int { return max((n+mostFitted-1)/mostFitted, 1) }
 
 // slopeOf returns the derivative at x[0] of the parabola through three points.
 func slopeOf(x, y [3]float64) float64 {

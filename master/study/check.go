@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -77,7 +76,7 @@ func (s *Study) check(ctx context.Context, exec Executor) error {
 	err := exec.Run(ctx, variants, func(r Row) error {
 		k := slices.IndexFunc(variants, func(v Variant) bool { return v.ID == r.ID })
 		if list[k].Error = r.Error; r.Error == nil {
-			list[k].Error = unmeasured(strings.TrimPrefix(r.Reason, "warning: "))
+			list[k].Error = unmeasured(strings.TrimPrefix(r.Reason, warningPrefix))
 		}
 		done++
 		tell()
@@ -94,6 +93,19 @@ func (s *Study) check(ctx context.Context, exec Executor) error {
 // unmeasured returns an error that is unknown.
 func unmeasured(why string) *record.Error {
 	return &record.Error{Limit: simulate.DefaultLimit, Unknown: why}
+}
+
+// errorOf returns what of an error a row has: the worst variable and those that are collected, and texts of one line.
+func (m *Model) errorOf(e *record.Error) *record.Error {
+	of := *e
+	of.Where, of.Unknown, of.Reference, of.Variables = oneLine(e.Where), oneLine(e.Unknown), oneLine(e.Reference), map[string]record.VariableError{}
+	for name, v := range e.Variables {
+		if name == e.Where || m.selected.Match(name) {
+			v.Unit = oneLine(v.Unit)
+			of.Variables[oneLine(name)] = v
+		}
+	}
+	return &of
 }
 
 // check makes the run of a variant again, and measures its error.
@@ -120,12 +132,12 @@ func (m *Model) check(ctx context.Context, v Variant) (Row, error) {
 	if ctx.Err() != nil {
 		return Row{}, context.Cause(ctx)
 	}
+	if unwritten := m.unwritten(err); unwritten != nil {
+		return Row{}, unwritten
+	}
 	row := m.judge(v, &out, err)
 	if out.Manifest != nil && out.Manifest.Error != nil {
-		row.Error = out.Manifest.Error
-		maps.DeleteFunc(row.Error.Variables, func(name string, _ record.VariableError) bool {
-			return name != row.Error.Where && !m.selected.Match(name)
-		})
+		row.Error = m.errorOf(out.Manifest.Error)
 	}
 	return row, nil
 }

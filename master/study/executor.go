@@ -13,6 +13,7 @@ type Executor interface {
 	// Run makes the run of each variant and hands its row to done, one at a time and in any
 	// order. It returns when all are done, done returns an error, or ctx is done; the error is
 	// nil only if done has taken a row of each variant. It may be called by several goroutines.
+	// Each row passes [Plan.CheckRow] before.
 	Run(ctx context.Context, variants []Variant, done func(Row) error) error
 }
 
@@ -49,15 +50,18 @@ func (l *local) Run(ctx context.Context, variants []Variant, done func(Row) erro
 			within, end := l.model.plan.limit(ctx, v)
 			defer end()
 			row, err := l.model.Run(within, v)
-			if ctx.Err() != nil {
-				return
+			if err != nil && within.Err() != nil {
+				row, err = l.model.plan.NoRow(v, TimedOut, err.Error()), nil
 			}
-			if err != nil {
-				row = l.model.plan.NoRow(v, TimedOut, err.Error())
+			if err == nil {
+				err = l.model.plan.CheckRow(v, &row)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if err := done(row); err != nil {
+			if err == nil && ctx.Err() == nil {
+				err = done(row)
+			}
+			if err != nil {
 				cancel(err)
 			}
 		})

@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -10,9 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/record"
 )
 
@@ -30,11 +34,14 @@ type Folder struct {
 	Path string
 	Plan *Plan
 
-	file *os.File // results.csv, behind the last row
-	held *os.File // locked
-	rows []Row
-	due  atomic.Bool           // the rows will be synced
-	lost atomic.Pointer[error] // of syncing them
+	file   *os.File // results.csv
+	size   int64    // of its whole rows
+	torn   bool     // it has a part of a row behind them
+	held   *os.File // locked
+	rows   []Row
+	places map[int]int           // of the rows, by run
+	due    atomic.Bool           // the rows will be synced
+	lost   atomic.Pointer[error] // of syncing them
 }
 
 // syncEvery is the time after which rows survive a crash of the machine. Syncing each row would be the larger part of a
@@ -165,7 +172,7 @@ const (
 
 // OpenFolder opens the folder of a study that has begun.
 func OpenFolder(path string, a Access) (*Folder, error) {
-	f := &Folder{Path: path}
+	f := &Folder{Path: path, places: map[int]int{}}
 	if err := f.read(); err != nil || a == ReadOnly {
 		return f, err
 	}
@@ -174,28 +181,32 @@ func OpenFolder(path string, a Access) (*Folder, error) {
 
 // read reads the plan.
 func (f *Folder) read() error {
-	data, err := os.ReadFile(filepath.Join(f.Path, folderIndex))
+	at := filepath.Join(f.Path, folderIndex)
+	data, err := readFile(at)
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s holds no study: there is no %s", f.Path, folderIndex)
 	}
 	if err != nil {
 		return err
 	}
+	damaged := func(err error) error {
+		return fmt.Errorf("%s: the file is damaged: %w; restore it, or make the study again in another folder (the rows so far are in %s)", at, err, ResultsFile)
+	}
 	var i index
 	if err := json.Unmarshal(data, &i); err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(f.Path, folderIndex), err)
+		return damaged(err)
 	}
 	files, err := filepath.Abs(filepath.Join(f.Path, folderFiles))
 	if err != nil {
 		return err
 	}
 	if !filepath.IsLocal(filepath.FromSlash(i.Plan)) {
-		return fmt.Errorf("%s: %q leaves the folder", filepath.Join(f.Path, folderIndex), i.Plan)
+		return damaged(fmt.Errorf("the plan %q is not in the folder", i.Plan))
 	}
 	place := filepath.Join(files, filepath.FromSlash(i.Plan))
-	text, err := os.ReadFile(place)
+	text, err := readFile(place)
 	if err != nil {
-		return err
+		return fmt.Errorf("the plan of the study in %s cannot be read: %w; restore it, or make the study again in another folder", f.Path, err)
 	}
 	f.Plan, err = Parse(place, text, func(path string) string {
 		if within(i.Root, path) {
@@ -213,66 +224,210 @@ func (f *Folder) read() error {
 	return nil
 }
 
-// openRows reads the rows, and removes a last one that breaks off.
-func (f *Folder) openRows() error {
-	path := filepath.Join(f.Path, ResultsFile)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+// openRows locks the folder and reads the rows. It removes a last one that breaks off.
+func (f *Folder) openRows() (err error) {
+	if err := f.lock(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.held.Close())
+		}
+	}()
+	design, err := f.design()
 	if err != nil {
 		return err
 	}
-	if err := f.lock(); err != nil {
-		return errors.Join(err, file.Close())
+	path := filepath.Join(f.Path, ResultsFile)
+	if err := diag.Readable(path); err != nil {
+		return err
 	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return record.NotWritten(path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}()
 	data, err := io.ReadAll(file)
 	if err != nil {
-		return errors.Join(err, file.Close())
+		return err
 	}
-	whole := bytes.LastIndexByte(data, '\n') + 1
-	r := csv.NewReader(bytes.NewReader(data[:whole]))
+	whole, err := f.readRows(path, data, design)
+	if err != nil {
+		return err
+	}
+	if err := file.Truncate(int64(whole)); err != nil {
+		return err
+	}
+	f.file, f.size = file, int64(whole)
+	f.sweep()
+	if whole > 0 {
+		return nil
+	}
+	if err := f.write(func(w io.Writer) error { return writeHeader(w, f.Plan) }); err != nil {
+		return record.NotWritten(path, err)
+	}
+	record.SyncFolder(f.Path)
+	return nil
+}
+
+// partial ends the name of a file that is not complete yet.
+const partial = ".partial"
+
+// sweep removes what a process left that was killed: files that are not complete, and kept tables of runs without a row, which are made
+// again. At worst, there is a file more.
+func (f *Folder) sweep() {
+	for _, name := range folderNames {
+		_ = os.Remove(filepath.Join(f.Path, name+partial))
+	}
+	runs := filepath.Join(f.Path, folderRuns)
+	entries, _ := os.ReadDir(runs) // mostly, there is none
+	for _, e := range entries {
+		name, _, _ := strings.Cut(e.Name(), ".")
+		id, err := strconv.Atoi(name)
+		_, there := f.places[id]
+		if strings.HasSuffix(e.Name(), partial) || err == nil && !there && (e.Name() == keptTable(id) || e.Name() == keptManifest(id)) {
+			_ = os.Remove(filepath.Join(runs, e.Name()))
+		}
+	}
+	record.Sweep(filepath.Join(runs, keptManifest(0))) // and all others there
+}
+
+// keptTable and keptManifest name the files of a run in the folder of those that are kept.
+func keptTable(id int) string    { return strconv.Itoa(id) + ".csv" }
+func keptManifest(id int) string { return strconv.Itoa(id) + ".json" }
+
+// byteOrderMark begins texts that some programs have saved.
+const byteOrderMark = "\ufeff"
+
+// readRows reads the rows in the content of the table, which must be those of the design unless that is nil. It returns the length of
+// the table without a last row that breaks off.
+func (f *Folder) readRows(path string, data []byte, design []Variant) (whole int, err error) {
+	text := bytes.TrimPrefix(data, []byte(byteOrderMark))
+	before := len(data) - len(text)
+	if text = text[:bytes.LastIndexByte(text, '\n')+1]; len(text) == 0 {
+		return 0, nil
+	}
+	r := csv.NewReader(bytes.NewReader(text))
 	r.FieldsPerRecord = -1
-	seen := map[int]bool{}
 	for first := true; ; first = false {
-		at := r.InputOffset()
+		at := int(r.InputOffset())
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if first && err == nil {
-			if !slices.Equal(record, f.Plan.Columns()) {
-				err = errors.New("the header is not that of this study")
+		line := 1 + bytes.Count(text[:at], []byte("\n"))
+		var broken *csv.ParseError
+		switch {
+		case first && (err != nil || !slices.Equal(record, f.Plan.Columns())):
+			return 0, fmt.Errorf("%s:%d: the header is not that of this study; restore it, or remove the file, and all runs are made again", path, line)
+		case first:
+			continue
+		case errors.As(err, &broken):
+			if torn := text[at:]; int(r.InputOffset()) == len(text) && bytes.Count(torn, []byte("\n")) <= 1+mostLineEnds(design) { // in a quoted text
+				return before + at, nil
 			}
-			if err == nil {
-				continue
-			}
-		}
-		var row Row
-		if err == nil {
-			row, err = f.Plan.parseRow(record)
+			err = broken.Err
+		case err == nil:
+			err = f.readRow(record, design)
 		}
 		if err != nil {
-			if r.InputOffset() >= int64(whole) { // a quoted reason that breaks off
-				whole = int(at)
-				break
+			return 0, fmt.Errorf("%s:%d: %w; restore the line, or remove it, and its run is made again", path, line, err)
+		}
+	}
+	return before + len(text), nil
+}
+
+// mostLineEnds returns the number of line ends in the values of a variant.
+func mostLineEnds(design []Variant) (most int) {
+	for _, v := range design {
+		n := 0
+		for _, text := range v.Values {
+			n += strings.Count(text, "\n")
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// readRow takes a row of the table. Of several rows of a run, the last counts.
+func (f *Folder) readRow(record []string, design []Variant) error {
+	row, err := f.Plan.parseRow(record)
+	if err != nil {
+		return err
+	}
+	if design != nil {
+		if row.ID >= len(design) {
+			return fmt.Errorf("run %d is none of the design, which has %d runs", row.ID, len(design))
+		}
+		v := design[row.ID]
+		for i, name := range f.Plan.FactorNames() {
+			if want := lineEnds.Replace(v.Values[i]); row.Values[i] != want {
+				return fmt.Errorf("run %d has %s = %s here, and %s in the design", row.ID, name, quoted(row.Values[i]), quoted(want))
 			}
-			return errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 		}
-		if !seen[row.ID] {
-			seen[row.ID] = true
-			f.rows = append(f.rows, row)
+		row.Variant = v
+	}
+	f.put(row)
+	return nil
+}
+
+// lineEnds are read as such from a table.
+var lineEnds = strings.NewReplacer("\r\n", "\n")
+
+// put adds a row, or replaces that of the same run.
+func (f *Folder) put(r Row) {
+	i, there := f.places[r.ID]
+	if !there {
+		f.places[r.ID] = len(f.rows)
+		f.rows = append(f.rows, r)
+		return
+	}
+	f.rows[i] = r
+}
+
+// design returns the runs of the plan, which must be those of variants.csv; nil if they are chosen while the study goes on. It writes
+// a file that is missing.
+func (f *Folder) design() ([]Variant, error) {
+	if f.Plan.Optimise != nil || f.Plan.Convergence != nil {
+		return nil, nil
+	}
+	design, err := f.Plan.Variants()
+	if err != nil {
+		return nil, err
+	}
+	path, want := filepath.Join(f.Path, VariantsFile), design.csv()
+	data, err := readFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return design.List, writeFile(path, want)
+	}
+	if err != nil || bytes.Equal(data, want) {
+		return design.List, err
+	}
+	of, to := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte(byteOrderMark)))), csv.NewReader(bytes.NewReader(want))
+	for {
+		at := to.InputOffset()
+		a, errA := of.Read()
+		b, errB := to.Read()
+		if errors.Is(errA, io.EOF) && errors.Is(errB, io.EOF) { // only saved in another way
+			return design.List, nil
+		}
+		if errA != nil || errB != nil || !slices.Equal(a, b) {
+			return nil, fmt.Errorf("%s:%d: from here on it is not the design of %s: one of the two was changed, or another version of macrostep made it; "+
+				"restore them, or remove %s to go on with the design of the plan", path, 1+bytes.Count(want[:at], []byte("\n")), f.Plan.Path, VariantsFile)
 		}
 	}
-	if err := file.Truncate(int64(whole)); err != nil {
-		return errors.Join(err, file.Close())
+}
+
+// readFile reads a file that is one, and not a pipe.
+func readFile(path string) ([]byte, error) {
+	if err := diag.Readable(path); err != nil {
+		return nil, err
 	}
-	if _, err := file.Seek(int64(whole), io.SeekStart); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	f.file = file
-	if whole == 0 {
-		err = f.write(func(w io.Writer) error { return writeHeader(w, f.Plan) })
-		record.SyncFolder(f.Path)
-	}
-	return err
+	return os.ReadFile(path)
 }
 
 func writeHeader(to io.Writer, p *Plan) error {
@@ -284,13 +439,24 @@ func writeHeader(to io.Writer, p *Plan) error {
 	return w.Error()
 }
 
-// write appends to the table with a single write, so that no line is torn when the process ends.
+// write appends to the table with a single write, so that no line is torn when the process ends. What a full disk takes only in part
+// is removed again, so that the table ends with a whole row.
 func (f *Folder) write(fill func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := fill(&b); err != nil {
 		return err
 	}
-	_, err := f.file.Write(b.Bytes())
+	if f.torn { // before, not even that was possible
+		if err := f.file.Truncate(f.size); err != nil {
+			return err
+		}
+	}
+	n, err := f.file.WriteAt(b.Bytes(), f.size)
+	if err == nil {
+		f.size, f.torn = f.size+int64(n), false
+		return nil
+	}
+	f.torn = f.file.Truncate(f.size) != nil
 	return err
 }
 
@@ -302,11 +468,13 @@ func (f *Folder) Add(r Row) error {
 	err := f.write(func(w io.Writer) error { return writeRows(w, r) })
 	if err == nil {
 		err = f.unsynced()
+	} else {
+		err = record.NotWritten(filepath.Join(f.Path, ResultsFile), err)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(f.Path, ResultsFile), err)
+		return err
 	}
-	f.rows = append(f.rows, r)
+	f.put(r)
 	if f.due.CompareAndSwap(false, true) {
 		file := f.file
 		time.AfterFunc(syncEvery, func() {
@@ -321,41 +489,53 @@ func (f *Folder) Add(r Row) error {
 
 // Sort puts the rows of the table in the order of the design.
 func (f *Folder) Sort() error {
-	slices.SortFunc(f.rows, func(a, b Row) int { return a.ID - b.ID })
+	slices.SortFunc(f.rows, func(a, b Row) int { return cmp.Compare(a.ID, b.ID) })
+	for i := range f.rows {
+		f.places[f.rows[i].ID] = i
+	}
 	var b bytes.Buffer
 	if err := errors.Join(writeHeader(&b, f.Plan), writeRows(&b, f.rows...)); err != nil {
 		return err
 	}
 	path := filepath.Join(f.Path, ResultsFile)
-	if err := errors.Join(f.file.Close(), writeFile(path, b.Bytes())); err != nil {
-		return err
+	err := errors.Join(f.file.Close(), writeFile(path, b.Bytes())) // some systems cannot rename to an open file
+	if err == nil {
+		f.size = int64(b.Len())
 	}
-	var err error
-	f.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	return err
+	file, opened := os.OpenFile(path, os.O_RDWR, 0)
+	if opened == nil { // else writing to the closed one fails
+		f.file = file
+	}
+	return errors.Join(err, opened)
 }
 
 // Close closes the table.
 func (f *Folder) Close() error {
-	return errors.Join(f.unsynced(), syncFile(f.file), f.file.Close(), f.held.Close())
+	synced := syncFile(f.file)
+	if synced != nil {
+		synced = record.NotWritten(filepath.Join(f.Path, ResultsFile), synced)
+	}
+	return errors.Join(cmp.Or(f.unsynced(), synced), f.file.Close(), f.held.Close())
 }
 
 // unsynced returns the error of syncing earlier rows.
 func (f *Folder) unsynced() error {
 	if err := f.lost.Load(); err != nil {
-		return *err
+		return record.NotWritten(filepath.Join(f.Path, ResultsFile), *err)
 	}
 	return nil
 }
 
 // lock keeps a second process from continuing the study at the same time.
 func (f *Folder) lock() error {
-	file, err := os.OpenFile(filepath.Join(f.Path, folderLock), os.O_RDWR|os.O_CREATE, 0o666)
+	path := filepath.Join(f.Path, folderLock)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
-		return err
+		return record.NotWritten(path, err)
 	}
 	if err := record.Lock(file); err != nil {
-		return errors.Join(fmt.Errorf("%s: another process is running this study; wait for it, or end it", f.Path), file.Close())
+		return errors.Join(fmt.Errorf("%s: another process is running this study, perhaps on another machine; wait for it, or end it (if that machine is gone "+
+			"for good, and its lock is not: delete %s)", f.Path, path), file.Close())
 	}
 	f.held = file
 	return nil
@@ -372,7 +552,7 @@ func Remove(path string) error {
 	}
 	var errs []error
 	for _, name := range folderNames {
-		errs = append(errs, os.RemoveAll(filepath.Join(path, name)))
+		errs = append(errs, os.RemoveAll(filepath.Join(path, name)), os.RemoveAll(filepath.Join(path, name+partial)))
 	}
 	return errors.Join(append(errs, f.held.Close())...)
 }
@@ -433,16 +613,16 @@ func replace(path string, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return record.NotWritten(path, err)
 	}
-	partial := path + ".partial"
-	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	temporary := path + partial
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return record.NotWritten(path, err)
 	}
 	if err := errors.Join(fill(file), syncFile(file), file.Close()); err != nil {
-		return errors.Join(record.NotWritten(path, err), os.Remove(partial))
+		return errors.Join(record.NotWritten(path, err), os.Remove(temporary))
 	}
-	if err := os.Rename(partial, path); err != nil {
-		return err
+	if err := os.Rename(temporary, path); err != nil {
+		return errors.Join(record.NotWritten(path, err), os.Remove(temporary))
 	}
 	record.SyncFolder(filepath.Dir(path))
 	return nil

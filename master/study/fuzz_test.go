@@ -1,6 +1,8 @@
 package study
 
 import (
+	"bytes"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,6 +42,59 @@ func FuzzParse(f *testing.F) {
 			if e.ID != i || len(e.Values) != len(v.Names) {
 				t.Fatalf("variant %d: %+v", i, e)
 			}
+		}
+	})
+}
+
+// A table of any content is refused with its name and a line, or has rows that can be evaluated and written.
+func FuzzResults(f *testing.F) {
+	p, err := Parse("plan.yaml", []byte("{system: s, vary: {a.x: [1, 2, 3], a.t: [x, \"y\\r\\nz\"]}, collect: {u: final(a.z), w: mean(a.z)}}"), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	design, err := p.Variants()
+	if err != nil {
+		f.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := writeHeader(&b, p); err != nil {
+		f.Fatal(err)
+	}
+	header := b.String()
+	f.Add("")
+	for _, v := range design.List {
+		r := p.NoRow(v, OK, "")
+		r.Collected[0] = 0.1
+		if err := writeRows(&b, r, p.NoRow(v, Crashed, "a \"b\", c")); err != nil {
+			f.Fatal(err)
+		}
+	}
+	for _, text := range []string{b.String(), header + "0,1,x,1,NaN,ok,,none,1,0,1,e\n", header + "9,1,x,,,failed,r,none,1,0,1,e\n", header + "0,1,x,Inf,,ok,warning: \x1b,met,1,0,1,\x00\n"} {
+		f.Add(text)
+		f.Add(byteOrderMark + strings.ReplaceAll(text, "\n", "\r\n"))
+		f.Add(text[:len(text)*2/3])
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		folder := &Folder{Plan: p, places: map[int]int{}}
+		whole, err := folder.readRows("results.csv", []byte(text), design.List)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "results.csv:") || !strings.Contains(err.Error(), "made again") {
+				t.Errorf("the error has no line or no remedy: %v", err)
+			}
+			return
+		}
+		if whole > len(text) || whole > 0 && text[whole-1] != '\n' {
+			t.Fatalf("%d of %d bytes are whole", whole, len(text))
+		}
+		rows := folder.Rows()
+		for i := range rows {
+			if err := p.CheckRow(design.List[rows[i].ID], &rows[i]); err != nil {
+				t.Error(err)
+			}
+		}
+		Summarise(p, &Findings{Rows: rows})
+		if err := WriteParquet(io.Discard, p, rows); err != nil {
+			t.Error(err)
 		}
 	})
 }

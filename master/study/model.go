@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
@@ -36,9 +38,9 @@ type Options struct {
 	Expendable bool
 	// Running receives the system of a run when it begins; nil = nobody does.
 	Running func(*simulate.System)
-	// Settled receives the row of a run before its FMUs are terminated and freed, in case that ends the process;
+	// Settled receives the row or the error of a run before its FMUs are terminated and freed, in case that ends the process;
 	// nil = nobody does.
-	Settled func(Row)
+	Settled func(Row, error)
 	// Own lists files and folders that the program writes meanwhile: they are no sign that FMUs write files.
 	Own    []string
 	Logger *slog.Logger // of what opening reports; nil = nothing is logged
@@ -211,6 +213,7 @@ func newModel(p *Plan, o Options) *Model {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Engine = oneLine(o.Engine)
 	return &Model{plan: p, names: p.FactorNames(), options: o, requests: map[string]simulate.Request{}, copy: workdir.Copy{Own: o.Own}}
 }
 
@@ -313,8 +316,8 @@ func override(settings []Setting, s Setting) []Setting {
 	return append(out, s)
 }
 
-// Run makes the run of a variant. What goes wrong in it is in the row; the error is that of a context
-// which is done.
+// Run makes the run of a variant. What goes wrong in it is in the row. The error is that of a context which is done, or of a file of the
+// program itself that could not be written: nothing is wrong with the variant then, and it needs another run.
 func (m *Model) Run(ctx context.Context, v Variant) (Row, error) {
 	began := time.Now()
 	complete := func(row Row) Row {
@@ -325,9 +328,9 @@ func (m *Model) Run(ctx context.Context, v Variant) (Row, error) {
 		row, err := m.check(ctx, v)
 		return complete(row), err
 	}
-	row, err := m.run(ctx, v, func(row Row) {
+	row, err := m.run(ctx, v, func(row Row, err error) {
 		if m.options.Settled != nil {
-			m.options.Settled(complete(row))
+			m.options.Settled(complete(row), err)
 		}
 	})
 	if v.ID >= 0 {
@@ -339,13 +342,13 @@ func (m *Model) Run(ctx context.Context, v Variant) (Row, error) {
 // Tidy removes the files of a run in the folder kept that the plan does not keep.
 func (p *Plan) Tidy(row Row, kept string) {
 	if p.Keep == KeepFailed && row.Status == OK && kept != "" {
-		for _, file := range []string{".csv", ".json"} {
-			_ = os.Remove(filepath.Join(kept, fmt.Sprint(row.ID, file))) // at worst, there is a file more
+		for _, file := range []string{keptTable(row.ID), keptManifest(row.ID)} {
+			_ = os.Remove(filepath.Join(kept, file)) // at worst, there is a file more
 		}
 	}
 }
 
-func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, error) {
+func (m *Model) run(ctx context.Context, v Variant, settled func(Row, error)) (Row, error) {
 	r, err := m.request(v)
 	if err != nil {
 		return m.plan.NoRow(v, Failed, err.Error()), nil
@@ -357,9 +360,9 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 	r.Given = append(slices.Clip(r.Given), simulate.Given{Name: "record", Source: "the study"})
 	if m.plan.Keep != KeepNone && m.options.Kept != "" && v.ID >= 0 {
 		r.Given = given // documents may choose what is recorded
-		r.Output, r.Record = filepath.Join(m.options.Kept, fmt.Sprintf("%d.csv", v.ID)), selection
+		r.Output, r.Record = filepath.Join(m.options.Kept, keptTable(v.ID)), selection
 		if err := r.Place(); err != nil {
-			return m.plan.NoRow(v, Failed, err.Error()), nil
+			return Row{}, fmt.Errorf("the table of %s cannot be kept: %w", v, err)
 		}
 	}
 	var columns record.Columns
@@ -383,7 +386,10 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 			return ctx, nil
 		},
 	}
-	judged := func(out *simulate.Outcome, err error) Row {
+	judged := func(out *simulate.Outcome, err error) (Row, error) {
+		if unwritten := m.unwritten(err); unwritten != nil {
+			return Row{}, unwritten
+		}
 		row := m.judge(v, out, err)
 		if row.Status == OK {
 			err = m.collect(&row, &columns, resolve)
@@ -391,7 +397,7 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 		if row.Status == OK && err != nil {
 			row = m.plan.NoRow(v, Failed, err.Error())
 		}
-		return row
+		return row, nil
 	}
 	warnings := 0 // before the FMUs were ended
 	runner.Settled = func(out *simulate.Outcome, err error) {
@@ -404,11 +410,34 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 	if ctx.Err() != nil {
 		return Row{}, context.Cause(ctx)
 	}
-	row := judged(&out, err)
+	row, err := judged(&out, err)
 	if late := out.Result.Warnings[warnings:]; row.Status == OK && len(late) > 0 {
 		row.Warn(late[0])
 	}
-	return row, nil
+	return row, err
+}
+
+// unwritten returns the error of a run for which a file of the program itself could not be written: a kept table, its manifest, or a temporary
+// file. nil = err is another one. What an FMU cannot write comes as a text in its error.
+func (m *Model) unwritten(err error) error {
+	var at *fs.PathError
+	file := errors.As(err, &at) && at.Op != "read"
+	switch failed := diag.DiskFailed(err); {
+	case file && m.keeps(at):
+		return record.NotWritten(at.Path, at.Err)
+	case file && failed:
+		return fmt.Errorf("%w (temporary files are in TMPDIR, on Windows TEMP)", record.NotWritten(at.Path, at.Err))
+	case failed, errors.Is(err, record.ErrBusy):
+		return err
+	}
+	return nil
+}
+
+// keeps reports whether an error is that of a file among the kept tables for which no FMU is to blame: FMUs may close files of the program, or
+// leave it none to open.
+func (m *Model) keeps(err *fs.PathError) bool {
+	own := diag.DiskFailed(err) || err.Op == "open" && !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE)
+	return own && m.options.Kept != "" && within(m.options.Kept, err.Path)
 }
 
 // running announces the system of a run that begins.
@@ -423,7 +452,7 @@ func (m *Model) judge(v Variant, out *simulate.Outcome, failed error) Row {
 	row := m.plan.NoRow(v, OK, "")
 	row.Steps, row.Rejected = out.Result.Accepted, out.Result.Rejected
 	if out.Manifest == nil {
-		row.Status, row.Reason = Failed, oneLine(failed.Error())
+		row.end(Failed, failed.Error())
 		return row
 	}
 	o := &out.Manifest.Outcome
@@ -431,9 +460,9 @@ func (m *Model) judge(v Variant, out *simulate.Outcome, failed error) Row {
 	var unmet *scenario.FailedError
 	switch {
 	case o.Stability == master.Unstable:
-		row.Status, row.Reason = Unstable, oneLine(o.Growth)
+		row.end(Unstable, o.Growth)
 	case failed != nil && !(errors.As(failed, &unmet) && o.Regular()):
-		row.Status, row.Reason = Failed, oneLine(failed.Error())
+		row.end(Failed, failed.Error())
 	case out.Result.Growing != nil:
 		row.Warn(out.Result.Growing.String())
 	}
@@ -455,7 +484,11 @@ func (m *Model) collect(row *Row, columns *record.Columns, resolve func(string) 
 			return err
 		}
 		if row.Samples && m.plan.fits(q.Name) {
-			row.Curves = append(row.Curves, q.curve(columns.Time(), values))
+			curve := q.curve(columns.Time(), values)
+			if slices.ContainsFunc(curve, notFinite) {
+				return fmt.Errorf("%s has no finite value at a time of its measurements: the run ends before, or the variable is infinite or NaN", q.Variable)
+			}
+			row.Curves = append(row.Curves, curve)
 		}
 		if x := q.of(columns.Time(), values); x-x == 0 {
 			row.Collected[i] = x
@@ -463,11 +496,8 @@ func (m *Model) collect(row *Row, columns *record.Columns, resolve func(string) 
 			lost = append(lost, q.Text)
 		}
 	}
-	if row.Samples && lost != nil {
-		return fmt.Errorf("%s is infinite or NaN at some point", strings.Join(lost, ", "))
-	}
-	if lost != nil && row.Reason == "" {
-		row.Reason = oneLine(fmt.Sprintf("warning: %s is empty, because the variable is infinite or NaN at some point", strings.Join(lost, ", ")))
+	if lost != nil {
+		row.Warn(fmt.Sprintf("%s is empty, because the variable is infinite or NaN at some point", strings.Join(lost, ", ")))
 	}
 	return nil
 }

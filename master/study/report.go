@@ -415,7 +415,8 @@ func Conclude(f *Folder, findings *Findings) (*Report, error) {
 			Checks []Checked `json:"checks"`
 		}
 		if data, err := os.ReadFile(filepath.Join(f.Path, ReportFile)); err == nil && json.Unmarshal(data, &before) == nil {
-			findings.Checks = before.Checks
+			damaged := func(c Checked) bool { return c.Error == nil || checkError(c.Error) != nil || !isLine(c.Why) }
+			findings.Checks = slices.DeleteFunc(before.Checks, damaged)
 		}
 	}
 	r := Summarise(f.Plan, findings)

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,6 +48,14 @@ type Row struct {
 	Error *record.Error `json:",omitempty"`
 }
 
+var (
+	statuses = []Status{OK, Unstable, Failed, Crashed, TimedOut}
+	verdicts = []string{master.NoExpectations, master.ExpectationsMet, master.ExpectationsNotMet, master.ExpectationsUndecided}
+)
+
+// warningPrefix begins the reason of a row that is OK.
+const warningPrefix = "warning: "
+
 // The columns of every table of rows, after and before factors and quantities.
 const (
 	columnID       = "run"
@@ -70,7 +80,7 @@ func (p *Plan) Columns() []string {
 }
 
 // Warn sets the warning of a row that is OK, unless it has one.
-func (r *Row) Warn(text string) { r.Reason = cmp.Or(r.Reason, oneLine("warning: "+text)) }
+func (r *Row) Warn(text string) { r.Reason = cmp.Or(r.Reason, oneLine(warningPrefix+text)) }
 
 // record returns a row as texts.
 func (r *Row) record() []string {
@@ -108,6 +118,11 @@ func (p *Plan) parseRow(fields []string) (Row, error) {
 	}
 	fields = fields[quantities:]
 	r.Status, r.Reason, r.Verdict, r.Engine = Status(fields[0]), fields[1], fields[2], fields[6]
+	for _, text := range []*string{&r.Reason, &r.Engine} {
+		if !isLine(*text) { // of an earlier version
+			*text = oneLine(*text)
+		}
+	}
 	if r.Steps, err = strconv.Atoi(fields[3]); err == nil {
 		if r.Rejected, err = strconv.Atoi(fields[4]); err == nil {
 			r.Seconds, err = strconv.ParseFloat(fields[5], 64)
@@ -116,7 +131,132 @@ func (p *Plan) parseRow(fields []string) (Row, error) {
 	if err != nil {
 		return r, fmt.Errorf("run %d: %w", r.ID, err)
 	}
+	if err = p.checkShape(&r); err != nil {
+		return r, fmt.Errorf("run %d %w", r.ID, err)
+	}
 	return r, nil
+}
+
+// CheckRow returns what is wrong with a row as that of a variant, nil if nothing is. A row that was made elsewhere passes it before it is part of
+// a study: what evaluates rows relies on it.
+func (p *Plan) CheckRow(v Variant, r *Row) error {
+	var err error
+	switch {
+	case r.ID != v.ID || r.Samples != v.Samples:
+		err = fmt.Errorf("is of another, %s", r.Variant)
+	case !slices.Equal(r.Values, v.Values):
+		err = fmt.Errorf("has factors with the values %s, not %s", quoted(r.Values), quoted(v.Values))
+	default:
+		err = cmp.Or(p.checkShape(r), p.checkCurves(r))
+	}
+	if err == nil && r.Error != nil {
+		if err = checkError(r.Error); !v.checks() {
+			err = errors.New("has a coupling error, which its run does not measure")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the row of %s %w", v, err)
+	}
+	return nil
+}
+
+// checkShape returns what is wrong with a row of any run. The error is a sentence without its subject.
+func (p *Plan) checkShape(r *Row) error {
+	if len(r.Collected) != len(p.Quantities) {
+		return fmt.Errorf("has %d values for %d quantities", len(r.Collected), len(p.Quantities))
+	}
+	for i, v := range r.Collected {
+		if math.IsInf(v, 0) {
+			return fmt.Errorf("has an infinite value of %s", p.Quantities[i].Name)
+		}
+		if v == v && r.Status != OK {
+			return fmt.Errorf("has a value of %s, and its status %s is not %s", p.Quantities[i].Name, quoted(r.Status), OK)
+		}
+	}
+	switch {
+	case !slices.Contains(statuses, r.Status):
+		return fmt.Errorf("has the unknown status %s", quoted(r.Status))
+	case !slices.Contains(verdicts, r.Verdict):
+		return fmt.Errorf("has the unknown verdict %s", quoted(r.Verdict))
+	case !isLine(r.Reason):
+		return fmt.Errorf("has a reason that is too long, or not one line of text: %s", quoted(r.Reason))
+	case r.Status == OK && r.Reason != "" && !strings.HasPrefix(r.Reason, warningPrefix):
+		return fmt.Errorf("is %s for a reason that is no warning: %s", OK, quoted(r.Reason))
+	case r.Status != OK && r.Reason == "":
+		return fmt.Errorf("has the status %s without a reason", r.Status)
+	case !isLine(r.Engine):
+		return fmt.Errorf("has an engine with a name that is too long, or not one line of text: %s", quoted(r.Engine))
+	case r.Steps < 0, r.Rejected < 0:
+		return fmt.Errorf("has less than 0 steps: %d accepted, %d rejected", r.Steps, r.Rejected)
+	case r.Seconds < 0, r.Seconds-r.Seconds != 0:
+		return fmt.Errorf("took the impossible time of %g s", r.Seconds)
+	}
+	return nil
+}
+
+// checkCurves returns what is wrong with the curves of a row: certainty compares them with the measurements, point by point.
+func (p *Plan) checkCurves(r *Row) error {
+	if !r.Samples || r.Status != OK || p.Optimise == nil {
+		if len(r.Curves) > 0 {
+			return errors.New("has curves of fitted variables, which its run does not have")
+		}
+		return nil
+	}
+	if len(r.Curves) != len(p.Optimise.Fit) {
+		return fmt.Errorf("has the curves of %d variables, of %d that are fitted", len(r.Curves), len(p.Optimise.Fit))
+	}
+	for c, fit := range p.Optimise.Fit {
+		i, err := p.quantity(fit.Quantity)
+		if err != nil {
+			return err
+		}
+		if want := p.Quantities[i].points(); len(r.Curves[c]) != want {
+			return fmt.Errorf("has a curve of %d points for %s, which has %d", len(r.Curves[c]), fit.Quantity, want)
+		}
+		if slices.ContainsFunc(r.Curves[c], notFinite) {
+			return fmt.Errorf("has a curve for %s that is infinite or NaN at some point", fit.Quantity)
+		}
+	}
+	return nil
+}
+
+// checkError returns what is wrong with a coupling error.
+func checkError(e *record.Error) error {
+	texts, numbers := []string{e.Where, e.Unknown, e.Reference}, []*float64{e.Worst, &e.Limit, e.Determined, &e.Until}
+	for name, v := range e.Variables {
+		texts = append(texts, name, v.Unit)
+		numbers = append(numbers, v.Relative, &v.Absolute, &v.Largest, &v.Shift)
+		if m := v.Moments; m != nil {
+			numbers = append(numbers, &m.Mean, &m.RMS, &m.Lowest, &m.Highest)
+		}
+	}
+	for _, text := range texts {
+		if !isLine(text) {
+			return fmt.Errorf("has a coupling error with a text that is too long, or not one line: %s", quoted(text))
+		}
+	}
+	for _, x := range numbers {
+		if x != nil && notFinite(*x) {
+			return errors.New("has a coupling error with a number that is infinite or NaN")
+		}
+	}
+	switch {
+	case (e.Worst == nil) != (e.Unknown != ""):
+		return errors.New("has a coupling error that is not either known or unknown for a reason")
+	case e.Worst != nil && *e.Worst < 0, e.Limit < 0, e.Runs < 0:
+		return errors.New("has a coupling error with a number below 0")
+	}
+	return nil
+}
+
+func notFinite(v float64) bool { return v-v != 0 }
+
+// longestQuote bounds what a message quotes of a row, in bytes.
+const longestQuote = 200
+
+// quoted returns a text for a message, in quotes and with escapes; of several, a list.
+func quoted[T ~string | ~[]string](text T) string {
+	return strconv.Quote(diag.Clip(fmt.Sprint(text), longestQuote))
 }
 
 // MarshalJSON writes a number that is not there as null.
@@ -167,25 +307,38 @@ func writeRows(to io.Writer, rows ...Row) error {
 	return w.Error()
 }
 
-// NoRow returns a row without values of a run that gave none.
+// NoRow returns a row without values of a run that gave none. Without a status but OK, there is no reason.
 func (p *Plan) NoRow(v Variant, status Status, reason string) Row {
-	r := Row{Variant: v, Status: status, Reason: oneLine(reason), Verdict: master.NoExpectations, Collected: make([]float64, len(p.Quantities))}
+	r := Row{Variant: v, Status: OK, Verdict: master.NoExpectations, Collected: make([]float64, len(p.Quantities))}
 	for i := range r.Collected {
 		r.Collected[i] = math.NaN()
+	}
+	if status != OK {
+		r.end(status, reason)
 	}
 	return r
 }
 
-// longestReason bounds a reason in bytes.
-const longestReason = 2000
+// end sets how a run ended that is not OK.
+func (r *Row) end(status Status, reason string) {
+	r.Status, r.Reason = status, cmp.Or(oneLine(reason), "no reason is known")
+}
 
-// oneLine joins the lines of a message, and shortens a long one.
+// longestText bounds a reason and the other texts of a row in bytes.
+const longestText = 2000
+
+// oneLine joins the lines of a message, escapes what could control a terminal, and shortens a long one.
 func oneLine(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
+		if line = strings.TrimSpace(strings.ReplaceAll(line, "\t", " ")); line != "" {
 			lines = append(lines, line)
 		}
 	}
-	return diag.Clip(strings.Join(lines, "; "), longestReason)
+	return diag.Clip(diag.Visible(strings.Join(lines, "; ")), longestText)
+}
+
+// isLine reports whether a text is such as oneLine returns.
+func isLine(text string) bool {
+	return len(text) <= longestText+len("…") && !strings.ContainsAny(text, "\t\n") && diag.Visible(text) == text
 }

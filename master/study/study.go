@@ -78,7 +78,7 @@ func (s *Study) key(v Variant) string {
 	if s.Plan.Optimise != nil {
 		return fmt.Sprint(v.Values)
 	}
-	return fmt.Sprint(v.ID)
+	return fmt.Sprint(v.ID, v.Values)
 }
 
 // make hands the rows of variants to done: those of the folder at once, then the others as they are made.

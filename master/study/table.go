@@ -1,12 +1,14 @@
 package study
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 )
@@ -32,7 +34,14 @@ func readTable(path string) (*Table, error) {
 }
 
 func decodeTable(from io.Reader) (*Table, error) {
-	rows, err := csv.NewReader(from).ReadAll()
+	data, err := io.ReadAll(from)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(data) { // its texts could not be sent to engines
+		return nil, errors.New("the table has bytes that are not UTF-8; save it as UTF-8")
+	}
+	rows, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte(byteOrderMark)))).ReadAll()
 	if err != nil {
 		return nil, err
 	}

@@ -25,13 +25,13 @@ type Death struct {
 	Messages []fmi.LogMessage // the last messages of FMUs
 	Record   string           // file about the crash, because of which --isolate auto will isolate the FMU; "" = none
 	Outcome  simulate.Outcome
+	Lost     error // why the files of Outcome could not be completed; nil = they were
 	// After: the work was done or had settled its answer (Job.Settle), and Failed is the error of the work. Such a
 	// death is a warning of Outcome. RunEnded: the same of the run of Outcome, but the answer is lost.
 	After, RunEnded bool
 	Failed          error
 
-	lost error // why the results could not be completed
-	own  bool  // Cause is a panic of the engine itself
+	own bool // Cause is a panic of the engine itself
 	// Killed: by Engine.Kill. Outside: perhaps by another program.
 	Killed, Outside bool
 }
@@ -39,8 +39,8 @@ type Death struct {
 // Error returns component, FMU, function, time, cause, the last messages and a remedy.
 func (d *Death) Error() string {
 	text := d.Reason()
-	if d.lost != nil {
-		text += "; its results could not be completed: " + d.lost.Error()
+	if d.Lost != nil {
+		text += "; its results could not be completed: " + d.Lost.Error()
 	}
 	switch {
 	case d.Killed, d.Outside, d.After, d.own:
@@ -129,7 +129,7 @@ func (e *Engine) died(l *link, after bool) *Death {
 			status = master.Incomplete
 		}
 		settled := simulate.Settled(l.page.Find)
-		d.Outcome, d.lost = simulate.Salvage(l.page.Find, status, d.Reason(), d.Calls...)
+		d.Outcome, d.Lost = simulate.Salvage(l.page.Find, status, d.Reason(), d.Calls...)
 		if m := d.Outcome.Manifest; settled && !after && m != nil { // its answer did not arrive
 			if d.RunEnded = true; !m.Outcome.OK(false) {
 				d.Failed = errors.New(cmp.Or(m.Reason, m.Outcome.String()))

@@ -245,7 +245,7 @@ func (e *Engine) end() (*link, *Death) {
 	if busy || gone || !l.child.Gone() || l.child.State().Success() {
 		d = nil
 	} else {
-		d.Outcome, d.lost = simulate.Salvage(l.page.Find, "", d.Reason())
+		d.Outcome, d.Lost = simulate.Salvage(l.page.Find, "", d.Reason())
 	}
 	tidy()
 	return l, d

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // MostBytes and MostFiles bound a folder that is copied. MostFiles also bounds one that is watched.
@@ -240,8 +241,11 @@ func (c *Copy) make() (path, bare string, err error) {
 	if err == nil {
 		return c.dir.Path, "", nil
 	}
-	// An incomplete copy would be neither.
+	// An incomplete copy would be neither. Without space on the disk, an empty folder would change results.
 	err = errors.Join(err, c.dir.Remove())
+	if c.dir = nil; diag.DiskFailed(err) {
+		return "", "", err
+	}
 	if c.dir, _ = archive.NewTempDir("", archive.Prefix); c.dir == nil {
 		return "", "", err
 	}

@@ -236,7 +236,7 @@ func (m mark) show() (text string, at, width int) {
 		}
 	}
 	clean := func(r []rune) string {
-		return visible(strings.NewReplacer("\t", " ", "\n", " ").Replace(string(r)))
+		return diag.Visible(strings.NewReplacer("\t", " ", "\n", " ").Replace(string(r)))
 	}
 	left, middle := clean(before), clean(marked)
 	return left + middle + clean(after), utf8.RuneCountInString(left), utf8.RuneCountInString(middle)

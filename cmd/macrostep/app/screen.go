@@ -2,16 +2,15 @@ package app
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"math"
 	"os"
 	"strconv"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // screen writes text for people: all of standard error, and standard output except data for programs. It
@@ -43,7 +42,7 @@ func (s *screen) rewrite(line string) {
 // write writes control characters, and then text with escapes.
 func (s *screen) write(control string, text []byte) error {
 	s.made = append(s.made[:0], control...)
-	s.made, s.rest = appendVisible(s.made, append(s.rest, text...))
+	s.made, s.rest = diag.AppendVisible(s.made, append(s.rest, text...))
 	_, err := s.to.Write(s.made)
 	s.err = cmp.Or(s.err, err)
 	return err
@@ -54,7 +53,7 @@ func (s *screen) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.rest) > 0 {
-		_, err := io.WriteString(s.to, visible(string(s.rest)))
+		_, err := io.WriteString(s.to, diag.Visible(string(s.rest)))
 		s.err, s.rest = cmp.Or(s.err, err), nil
 	}
 	return s.err
@@ -74,34 +73,6 @@ func (s *screen) width() int {
 }
 
 const leastWidth = 40
-
-// appendVisible appends text with escapes; rest is an incomplete character at the end.
-func appendVisible(to, text []byte) (out, rest []byte) {
-	for len(text) > 0 {
-		r, n := utf8.DecodeRune(text)
-		switch {
-		case r == utf8.RuneError && n == 1 && !utf8.FullRune(text):
-			return to, text
-		case r == utf8.RuneError && n == 1, r < utf8.RuneSelf && r != '\n' && r != '\t' && unicode.IsControl(r):
-			to = fmt.Appendf(to, `\x%02x`, text[0])
-		case r >= utf8.RuneSelf && (unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)):
-			to = fmt.Appendf(to, `\u%04x`, r)
-		default:
-			to = append(to, text[:n]...)
-		}
-		text = text[n:]
-	}
-	return to, nil
-}
-
-// visible returns text with escapes.
-func visible(text string) string {
-	out, rest := appendVisible(nil, []byte(text))
-	for _, b := range rest {
-		out = fmt.Appendf(out, `\x%02x`, b)
-	}
-	return string(out)
-}
 
 // data returns standard output for programs: without escapes, unless it is a terminal.
 func (p *program) data() io.Writer {

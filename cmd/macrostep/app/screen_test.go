@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/test/probe"
 )
@@ -46,8 +47,8 @@ func TestScreen(t *testing.T) {
 				}
 			}
 			s.flush()
-			if b.String() != want || visible(text) != want {
-				t.Errorf("%q cut at %d: %q and %q, want %q", text, cut, b.String(), visible(text), want)
+			if b.String() != want || diag.Visible(text) != want {
+				t.Errorf("%q cut at %d: %q and %q, want %q", text, cut, b.String(), diag.Visible(text), want)
 			}
 		}
 	}
@@ -56,7 +57,7 @@ func TestScreen(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(rng.Uint32())
 	}
-	harmless(t, "noise", visible(string(noise)))
+	harmless(t, "noise", diag.Visible(string(noise)))
 }
 
 // The line of progress is overwritten, and it and the messages above it are escaped.
@@ -68,7 +69,7 @@ func TestScreenOfProgress(t *testing.T) {
 	con.log(simulate.Event{Level: slog.LevelWarn, Text: "says " + evil, Facts: " (category=\x1b]0;title\a)"})
 	con.clear()
 	lines := strings.Split(b.String(), "\r")
-	if len(lines) != 6 || lines[1] != `t\x0d`+visible(evil) || lines[5] != "" {
+	if len(lines) != 6 || lines[1] != `t\x0d`+diag.Visible(evil) || lines[5] != "" {
 		t.Errorf("%q", lines)
 	}
 	harmless(t, "the console", strings.Join(lines, ""))
@@ -101,7 +102,7 @@ func TestScreenOfDocuments(t *testing.T) {
 		harmless(t, strings.Join(args, " "), errs)
 		said += out + errs
 	}
-	if n := strings.Count(said, visible(evil)); n < 20 {
+	if n := strings.Count(said, diag.Visible(evil)); n < 20 {
 		t.Errorf("only %d names are shown: %s", n, said)
 	}
 	// For programs.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/study"
 	"github.com/macrostep/macrostep/master/supervise"
@@ -48,7 +50,7 @@ func studyWorks(with extensions) map[string]supervise.Work {
 			o := with.studyOptions()
 			o.Engine, o.Expendable, o.Own = from.Name, true, []string{folder.Path}
 			o.Running = func(s *simulate.System) { job.Limit(supervise.Limits{Call: s.StepTimeout, Memory: s.MemoryLimit}) }
-			o.Settled = func(row study.Row) { job.Settle(studyAnswer{Row: row}, nil) }
+			o.Settled = func(row study.Row, err error) { job.Settle(studyAnswer{Row: row}, err) }
 			if folder.Plan.Keep != study.KeepNone {
 				if o.Kept, err = folder.Runs(); err != nil {
 					return nil, err
@@ -137,10 +139,15 @@ func (e *studyEngine) Run(ctx context.Context, v study.Variant) (study.Row, erro
 	switch {
 	case ctx.Err() != nil:
 		return study.Row{}, context.Cause(ctx)
+	case death != nil && diag.DiskFailed(death.Lost):
+		return study.Row{}, death.Lost
 	case death != nil && death.After:
 		var a studyAnswer
 		if err := json.Unmarshal(text, &a); err != nil {
 			return a.Row, err
+		}
+		if a.Row.Status == "" { // the run could not write its files
+			return a.Row, cmp.Or[error](death.Failed, death)
 		}
 		if a.Row.Status == study.OK && !death.Outside { // no FMU is to blame for what others do after a run
 			a.Row.Warn(death.Reason())
