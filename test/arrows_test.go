@@ -69,7 +69,7 @@ var allowed = []struct {
 	{"master/simulate", []string{"algorithms", "algorithms/analyze", "fmi", "fmi/diag", "fmi/host", "fmi/process", "fmi/worker", "master", "master/assemble", "master/fmuslave", "master/measure", "master/record", "master/scenario", "master/workdir", "ssp", "ssp/dialect"}, []string{"golang.org/x/sys"}},
 	{"master/supervise", []string{"fmi", "fmi/archive", "fmi/process", "fmi/worker", "master", "master/fmuslave", "master/simulate"}, []string{"golang.org/x/sys"}},
 	{"master/study", []string{"algorithms", "fmi/diag", "master", "master/record", "master/results", "master/scenario", "master/simulate", "master/workdir", "ssp"}, []string{"github.com/parquet-go/parquet-go", "go.yaml.in/yaml/v3", "gonum.org/v1/gonum"}},
-	{"cmd/macrostep/internal/cluster", []string{"fmi/secret", "master/record", "master/study"}, []string{"github.com/nats-io/nats-server/v2/server", "github.com/nats-io/nats.go", "github.com/nats-io/nkeys"}},
+	{"cmd/macrostep/internal/cluster", []string{"fmi/diag", "fmi/secret", "master/record", "master/simulate", "master/study"}, []string{"github.com/nats-io/nats-server/v2/server", "github.com/nats-io/nats.go", "github.com/nats-io/nkeys"}},
 	{"test/fields", nil, nil},
 	{"test/probe", []string{"fmus"}, nil},
 	{"test/judged", []string{"fmi/archive", "fmus", "master/results"}, nil},

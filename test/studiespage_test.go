@@ -103,15 +103,22 @@ func TestStudiesPageMachines(t *testing.T) {
 	all = append(all, begin(program, commands["worker--credentials join.json"]...), begin("sh", "workers.sbatch"), begin(program, commandOfJob(t, dir)...))
 	makeRuns(t, dir, "shared", all)
 
-	key, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
+	user := func(file string, rights func(public string) (publish, subscribe string)) *server.NkeyUser {
+		key, err := nkeys.CreateUser()
+		if err != nil {
+			t.Fatal(err)
+		}
+		public, _ := key.PublicKey()
+		seed, _ := key.Seed()
+		write(t, filepath.Join(dir, file), seed)
+		publish, subscribe := rights(public)
+		return &server.NkeyUser{Nkey: public, Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: []string{publish}}, Subscribe: &server.SubjectPermission{Allow: []string{subscribe}}}}
 	}
-	public, _ := key.PublicKey()
-	seed, _ := key.Seed()
-	write(t, filepath.Join(dir, "me.creds"), seed)
-	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: filepath.Join(dir, "store"),
-		NoSigs: true, NoLog: true, Nkeys: []*server.NkeyUser{{Nkey: public}}})
+	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, Nkeys: []*server.NkeyUser{
+		user("study.creds", func(string) (string, string) { return "_INBOX.>", "macrostep.>" }),
+		user("worker1.creds", func(public string) (string, string) { return "macrostep." + public + ".>", "_INBOX." + public + ".>" }),
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +138,7 @@ func TestStudiesPageMachines(t *testing.T) {
 		}
 		return out
 	}
-	all = []*process{begin(program, here(commands["study--credentials me.creds"], "")...)}
+	all = []*process{begin(program, here(commands["study--credentials study.creds"], "")...)}
 	until(t, "the ID", func() bool { return strings.Contains(all[0].out.String(), "--study ") })
 	_, id, _ := strings.Cut(all[0].out.String(), "--study ")
 	all = append(all, begin(program, here(commands["worker--study ID"], strings.Fields(id)[0])...))

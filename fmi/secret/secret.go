@@ -14,6 +14,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -79,4 +81,26 @@ func Reached(listen string) string {
 		}
 	}
 	return host
+}
+
+// Plain returns the URL of a server, or several with commas, without users, passwords and tokens.
+func Plain(address string) string {
+	parts := strings.Split(address, ",")
+	if !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(p, "://") }) || !strings.Contains(address, "@") {
+		for i := range parts {
+			parts[i] = withoutUser(parts[i])
+		}
+		return strings.Join(parts, ",")
+	}
+	return withoutUser(address) // the comma may be one of a password
+}
+
+func withoutUser(address string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		scheme, rest = "", address
+	} else {
+		scheme += "://"
+	}
+	return scheme + rest[strings.LastIndexByte(rest, '@')+1:]
 }

@@ -59,10 +59,13 @@ const (
 	VariantsFile = "variants.csv"
 	ResultsFile  = "results.csv"
 	PageFile     = "report.html" // written by package page
+	TicketFile   = "join.json"   // what workers on other machines join with, while the study runs
+	KeysFile     = "keys.json"   // the other side of it
+	Incoming     = "incoming"    // what workers are sending
 )
 
 // folderNames are the names of all that a study writes into its folder, but for the lock.
-var folderNames = []string{folderIndex, folderFiles, folderRuns, VariantsFile, ResultsFile, ReportFile, ParquetFile, PageFile, "queue", "identity", "join.json", "join.json.server"}
+var folderNames = []string{folderIndex, folderFiles, folderRuns, VariantsFile, ResultsFile, ReportFile, ParquetFile, PageFile, TicketFile, KeysFile, Incoming}
 
 // index is study.json.
 type index struct {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
+	"github.com/macrostep/macrostep/fmi/secret"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/study"
 	"github.com/macrostep/macrostep/master/study/page"
@@ -59,7 +61,7 @@ func (p *program) studyCommand() *cli.Command {
 		), inCategory("Engines",
 			&cli.IntFlag{Name: flagEngines, Usage: "make `N` runs at a time; 0: as many as there are cores"},
 			stringFlag(flagServe, "let workers join at `[HOST]:PORT`, with TLS and the credentials in join.json of the folder"),
-			stringFlag(flagNATS, "use the NATS JetStream server or cluster at `URL` in place of one in this process"),
+			stringFlag(flagNATS, "let workers join through the NATS server or cluster at `URL`"),
 			listFlag("max-instances", "make at most N runs at a time, on all machines together: `COMPONENT=N`, for FMUs with N licences"),
 			stringFlag(flagCredentials, "credentials `FILE` for a server: join.json of a study, .creds, or the seed of an NKey"),
 			stringFlag(flagCA, "certificate authority `FILE.pem` of the server"),
@@ -301,33 +303,35 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 		fmt.Fprintf(p.stderr, "warning: all runs share the working folder, because no copies can be made (%v): if FMUs write files there, those of one "+
 			"run overwrite those of others and your own; start the study in a folder of its own\n", err)
 	}
-	link, err := openLink(r, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, link.Close()) }()
-	remote := r.serve != "" || r.nats != ""
-	coordinator, err := cluster.Coordinate(ctx, link, f, remote)
-	if err != nil {
-		return err
-	}
 	con := newConsole(p.stderr)
-	if remote && !r.quiet {
-		con.print("other machines join with: " + joining(r, f, coordinator.Identity()))
+	queue := cluster.NewQueue(f.Plan, con.print)
+	defer queue.Close()
+	coordinator, err := openStudy(r, f, queue)
+	if err != nil {
+		return r.later(err, f)
+	}
+	if r.serve != "" {
+		_, port, _ := net.SplitHostPort(coordinator.Address())
+		host, _, _ := net.SplitHostPort(r.serve)
+		r.serve = net.JoinHostPort(host, port) // if it was any, to continue at the same
+	}
+	if coordinator != nil && !r.quiet {
+		con.print("other machines join with: " + r.joining(f, coordinator))
 	}
 	shown := newStudyPage(f)
 	defer shown.stop()
 	meter := newStudyMeter(con, r.quiet, len(f.Rows()))
 	s := &study.Study{Plan: f.Plan, Folder: f, Events: func(e study.Event) { shown.event(e); meter.event(e) }}
-	findings, err := conduct(ctx, s, coordinator, &cluster.Worker{
-		Link: link, Identity: coordinator.Identity(), Folder: f.Path, Plan: f.Plan, Engines: r.engines, New: p.studyEngines(f, con.print), Log: con.print,
-	})
+	findings, err := conduct(ctx, s, queue, &cluster.Worker{Tasks: queue.Local(), Engines: r.engines, New: p.studyEngines(f, con.print)})
+	if coordinator != nil {
+		err = errors.Join(err, coordinator.Close(err == nil))
+	}
 	con.clear()
 	if err == nil {
 		err = f.Sort()
 	}
-	if err == nil && r.nats == "" { // nobody needs the server any more
-		for _, name := range []string{"queue", "join.json", "join.json.server"} {
+	if err == nil { // nobody joins any more
+		for _, name := range []string{study.TicketFile, study.KeysFile} {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(f.Path, name)))
 		}
 	}
@@ -342,11 +346,7 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 		warnOfErrors(p.stderr, report.Checks)
 	}
 	if err != nil {
-		again := ""
-		if r.checks > 0 {
-			again = fmt.Sprintf(" --%s %d", flagCheck, r.checks)
-		}
-		return &runError{fmt.Errorf("%w\nto continue: macrostep study --resume %s%s", cause(err), f.Path, again)}
+		return r.later(cause(err), f)
 	}
 	return r.verdict(f, report, len(findings.Rows))
 }
@@ -367,9 +367,23 @@ func (r *studyRequest) verdict(f *study.Folder, report *study.Report, runs int) 
 	return nil
 }
 
-// conduct carries out a study with a worker in this process. It ends the study on the server, or leaves it
-// there to go on with it later.
-func conduct(ctx context.Context, s *study.Study, c *cluster.Coordinator, w *cluster.Worker) (*study.Findings, error) {
+// later adds the command to continue a study to the error that has ended it.
+func (r *studyRequest) later(err error, f *study.Folder) error {
+	text := "macrostep study --resume " + f.Path
+	if r.serve != "" {
+		text += " --" + flagServe + " " + r.serve
+	}
+	if r.nats != "" {
+		text += " --" + flagNATS + " " + secret.Plain(r.nats)
+	}
+	if r.checks > 0 {
+		text += fmt.Sprintf(" --%s %d", flagCheck, r.checks)
+	}
+	return &runError{fmt.Errorf("%w\nto continue: %s", err, text)}
+}
+
+// conduct carries out a study with a worker in this process.
+func conduct(ctx context.Context, s *study.Study, q *cluster.Queue, w *cluster.Worker) (*study.Findings, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	worked := make(chan error, 1)
@@ -380,12 +394,7 @@ func conduct(ctx context.Context, s *study.Study, c *cluster.Coordinator, w *clu
 		}
 		worked <- err
 	}()
-	findings, err := s.Run(ctx, c)
-	if err == nil {
-		err = c.End(ctx)
-	} else {
-		c.Leave()
-	}
+	findings, err := s.Run(ctx, q)
 	cancel(nil)
 	if failed := <-worked; failed != nil && !errors.Is(err, failed) {
 		err = errors.Join(err, failed)
@@ -416,17 +425,21 @@ func cause(err error) error {
 	return err
 }
 
-func openLink(r *studyRequest, f *study.Folder) (*cluster.Link, error) {
-	if r.nats != "" {
-		return cluster.Connect(r.nats, r.credentials)
+// openStudy lets workers on other machines have tasks of a queue, if the user wants them to; nil = not.
+func openStudy(r *studyRequest, f *study.Folder, q *cluster.Queue) (*cluster.Coordinator, error) {
+	switch {
+	case r.serve != "":
+		return cluster.Serve(q, f, r.serve)
+	case r.nats != "":
+		return cluster.Offer(q, f, r.nats, r.credentials)
 	}
-	return cluster.Serve(cluster.ServerOptions{Store: filepath.Join(f.Path, "queue"), Listen: r.serve, Ticket: filepath.Join(f.Path, "join.json")})
+	return nil, nil
 }
 
 // joining is the command for workers.
-func joining(r *studyRequest, f *study.Folder, identity string) string {
+func (r *studyRequest) joining(f *study.Folder, c *cluster.Coordinator) string {
 	if r.nats != "" {
-		return fmt.Sprintf("macrostep worker --join %s --study %s", r.nats, identity)
+		return fmt.Sprintf("macrostep worker --join %s --study %s", secret.Plain(r.nats), c.Study())
 	}
-	return "macrostep worker --credentials " + filepath.Join(f.Path, "join.json")
+	return "macrostep worker --credentials " + filepath.Join(f.Path, study.TicketFile)
 }

@@ -1,19 +1,15 @@
 package app
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
+	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/master/study"
 )
 
@@ -24,7 +20,7 @@ secret. More: macrostep help studies
 Examples:
    macrostep worker --credentials join.json
    macrostep worker --join tls://head:4222 --credentials join.json --engines 16
-   macrostep worker --join nats://cluster:4222 --credentials me.creds --study 3f9a…`
+   macrostep worker --join nats://cluster --credentials worker1.creds --study 3f9a…`
 
 func (p *program) workerCommand() *cli.Command {
 	return &cli.Command{
@@ -55,13 +51,23 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 	if err := in.err(); err != nil {
 		return err
 	}
-	link, err := cluster.Connect(c.String("join"), cluster.Credentials{File: c.String(flagCredentials), CA: c.String(flagCA)})
+	con := newConsole(p.stderr)
+	link, err := cluster.Connect(c.String("join"), cluster.Credentials{File: c.String(flagCredentials), CA: c.String(flagCA)}, con.print)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
-	identity, err := p.chooseStudy(c.Context, link, c.String("study"))
-	if err != nil || identity == "" {
+	if err := p.work(c, link, con); err != nil {
+		return &runError{err}
+	}
+	con.print("the study is over")
+	return nil
+}
+
+// work makes runs for the study until it is over.
+func (p *program) work(c *cli.Context, link *cluster.Link, con *console) (err error) {
+	client, err := cluster.Join(c.Context, link, c.String("study"), con.print)
+	if err != nil {
 		return err
 	}
 	cache, err := studyCache()
@@ -71,58 +77,32 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp(cache, "study-")
+	_, _ = archive.Sweep(cache, studyPrefix) // of killed workers; the next one tries again
+	dir, err := archive.NewTempDir(cache, studyPrefix)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if err := cluster.Download(c.Context, link, identity, filepath.Join(cache, "files"), folder); err != nil {
+	defer func() { err = errors.Join(err, dir.Remove()) }()
+	if err := client.Download(c.Context, filepath.Join(cache, "files"), dir.Path); err != nil {
 		return fmt.Errorf("the files of the study: %w", err)
 	}
-	f, err := study.OpenFolder(folder, study.ReadOnly)
+	f, err := study.OpenFolder(dir.Path, study.ReadOnly)
 	if err != nil {
 		return err
 	}
-	con := newConsole(p.stderr)
-	con.print("joined study " + identity)
-	w := &cluster.Worker{Link: link, Identity: identity, Folder: folder, Plan: f.Plan, Engines: c.Int(flagEngines), Upload: f.Plan.Keep != study.KeepNone,
-		New: p.studyEngines(f, con.print), Log: con.print}
-	if err := w.Run(c.Context); err != nil {
-		return &runError{err}
+	con.print("joined study " + client.Study())
+	w := &cluster.Worker{Tasks: client, Engines: c.Int(flagEngines), New: p.studyEngines(f, con.print)}
+	if f.Plan.Keep != study.KeepNone {
+		if w.Kept, err = f.Runs(); err != nil {
+			return err
+		}
 	}
-	if c.Context.Err() != nil {
-		return &runError{errors.New("interrupted before the study was over; other workers make its runs")}
+	err = w.Run(c.Context)
+	if err == nil && c.Context.Err() != nil {
+		err = errors.New("interrupted before the study was over; other workers make its runs")
 	}
-	con.print("the study is over")
-	return nil
+	return err
 }
 
-// chooseStudy returns the identity of the study on a server that the user means: the one with this identity, or
-// the only one, for which it waits. "" = interrupted.
-func (p *program) chooseStudy(ctx context.Context, link *cluster.Link, identity string) (string, error) {
-	for waiting := false; ; waiting = true {
-		all, err := link.Studies(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return "", nil
-		case err != nil:
-			return "", err
-		case identity != "" && !slices.Contains(all, identity):
-			return "", &usageError{"worker", fmt.Errorf("the server has no study %s; it has %s", identity, cmp.Or(strings.Join(all, ", "), "none"))}
-		case identity != "":
-			return identity, nil
-		case len(all) == 1:
-			return all[0], nil
-		case len(all) > 1:
-			return "", &usageError{"worker", fmt.Errorf("the server has several studies; choose one with --study: %s", strings.Join(all, ", "))}
-		}
-		if !waiting {
-			fmt.Fprintln(p.stderr, "waiting for a study")
-		}
-		select {
-		case <-ctx.Done():
-			return "", nil
-		case <-time.After(time.Second):
-		}
-	}
-}
+// studyPrefix is that of folders with the files of a study.
+const studyPrefix = "study-"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,15 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/macrostep/macrostep/master/study"
 )
 
 // folder makes the folder of a study of so many variants. Its system is never opened.
-func folder(t *testing.T, samples int, more string) *study.Folder {
+func folder(t testing.TB, samples int, more string) *study.Folder {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "plan.yaml")
@@ -52,22 +47,28 @@ func double(p *study.Plan, v study.Variant) study.Row {
 	return r
 }
 
-// worker makes such runs, after what before does.
-func worker(l *Link, c *Coordinator, f *study.Folder, engines int, before func(ctx context.Context, v study.Variant) error) *Worker {
-	return &Worker{Link: l, Identity: c.Identity(), Folder: f.Path, Plan: f.Plan, Engines: engines, New: func(int) Engine {
+// before is what an engine does before it has a row.
+type before func(ctx context.Context, v study.Variant) error
+
+// worker makes such rows.
+func worker(tasks Tasks, p *study.Plan, engines int, do before) *Worker {
+	return &Worker{Tasks: tasks, Engines: engines, New: func(int) Engine {
 		return engineFunc(func(ctx context.Context, v study.Variant) (study.Row, error) {
-			if before != nil {
-				if err := before(ctx, v); err != nil {
+			if do != nil {
+				if err := do(ctx, v); err != nil {
 					return study.Row{}, err
 				}
 			}
-			return double(f.Plan, v), nil
+			return double(p, v), nil
 		})
 	}}
 }
 
+// slow engines take a millisecond.
+func slow(ctx context.Context, _ study.Variant) error { pause(ctx, time.Millisecond); return nil }
+
 // begin runs a worker until the function that it returns is called, or the test ends.
-func begin(t *testing.T, w *Worker) (end func()) {
+func begin(t testing.TB, w *Worker) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -81,19 +82,62 @@ func begin(t *testing.T, w *Worker) (end func()) {
 	return end
 }
 
-func serve(t *testing.T, f *study.Folder, listen string) *Link {
+// messages are those of a queue or a client.
+type messages struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (m *messages) log(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = append(m.list, text)
+}
+
+// has reports whether a message has all the parts.
+func (m *messages) has(parts ...string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.list, func(text string) bool {
+		return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(text, p) })
+	})
+}
+
+func (m *messages) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.Join(m.list, "\n")
+}
+
+func queue(t testing.TB, f *study.Folder) (*Queue, *messages) {
+	m := &messages{}
+	q := NewQueue(f.Plan, m.log)
+	t.Cleanup(q.Close)
+	return q, m
+}
+
+// serve begins a study with a server at an address.
+func serve(t testing.TB, f *study.Folder, address string) (*Queue, *Coordinator, *messages) {
 	t.Helper()
-	l, err := Serve(ServerOptions{Store: filepath.Join(f.Path, "queue"), Listen: listen, Ticket: filepath.Join(f.Path, "join.json")})
+	q, m := queue(t, f)
+	c, err := Serve(q, f, address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // some tests have done so
-	return l
+	t.Cleanup(func() { _ = c.Close(false) }) // most tests have done so
+	return q, c, m
 }
 
-func coordinate(t *testing.T, l *Link, f *study.Folder, remote bool) *Coordinator {
+// join joins the study in a folder.
+func join(t testing.TB, f *study.Folder) *Client {
 	t.Helper()
-	c, err := Coordinate(t.Context(), l, f, remote)
+	m := &messages{}
+	l, err := Connect("", Credentials{File: filepath.Join(f.Path, study.TicketFile)}, m.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	c, err := Join(t.Context(), l, "", m.log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +145,13 @@ func coordinate(t *testing.T, l *Link, f *study.Folder, remote bool) *Coordinato
 }
 
 // finish carries out the study and expects every variant once, with its value.
-func finish(t *testing.T, f *study.Folder, c *Coordinator) *study.Findings {
+func finish(t testing.TB, f *study.Folder, q *Queue) []study.Row {
 	t.Helper()
-	found, err := (&study.Study{Plan: f.Plan, Folder: f}).Run(t.Context(), c)
+	found, err := (&study.Study{Plan: f.Plan, Folder: f}).Run(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.End(t.Context()), f.Close()); err != nil {
+	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
 	if len(found.Rows) != f.Plan.Design.Samples {
@@ -118,174 +162,15 @@ func finish(t *testing.T, f *study.Folder, c *Coordinator) *study.Findings {
 			t.Fatalf("row %d: %+v", i, r)
 		}
 	}
-	return found
+	return found.Rows
 }
 
-func TestLocal(t *testing.T) {
-	f := folder(t, 300, "")
-	l := serve(t, f, "")
-	c := coordinate(t, l, f, false)
-	begin(t, worker(l, c, f, 2, nil))
-	finish(t, f, c)
-	if l.server.Addr() != nil {
-		t.Errorf("a port is open: %v", l.server.Addr())
-	}
-	if left, err := l.Studies(t.Context()); err != nil || len(left) > 0 {
-		t.Errorf("left on the server: %v, %v", left, err)
-	}
-}
-
-// Of two workers that made the same run, the first to publish its row counts.
-func TestRowOnce(t *testing.T) {
-	f := folder(t, 1, "")
-	defer f.Close()
-	l := serve(t, f, "")
-	c := coordinate(t, l, f, false)
-	w := &taker{Worker: worker(l, c, f, 1, nil), names: c.names}
-	for _, value := range []float64{1, 2} {
-		row := f.Plan.NoRow(study.Variant{Values: []string{"0.5"}}, study.OK, "")
-		row.Collected[0] = value
-		w.publish(t.Context(), &nats.Msg{}, &answer{Row: row})
-	}
-	rows, err := l.js.Stream(t.Context(), c.names.rows())
-	if err != nil || rows.CachedInfo().State.Msgs != 1 {
-		t.Fatalf("%d rows, %v", rows.CachedInfo().State.Msgs, err)
-	}
-	err = c.Run(t.Context(), []study.Variant{{Values: []string{"0.5"}}}, func(r study.Row) error {
-		if r.Collected[0] != 1 {
-			t.Errorf("the row is %+v", r)
-		}
-		return nil
-	})
-	if err = errors.Join(err, c.End(t.Context())); err != nil {
-		t.Error(err)
-	}
-}
-
-// A variant that ends its engine three times has a row that says so; one that does so twice, or whose engine is ended from
-// outside, has its values.
-func TestDeaths(t *testing.T) {
-	f := folder(t, 60, "")
-	l := serve(t, f, "")
-	c := coordinate(t, l, f, false)
-	var mu sync.Mutex
-	tries := map[int]int{}
-	begin(t, worker(l, c, f, 2, func(_ context.Context, v study.Variant) error {
-		mu.Lock()
-		defer mu.Unlock()
-		tries[v.ID]++
-		if v.ID%20 == 7 || v.ID%20 == 9 && tries[v.ID] <= 2 {
-			return &Death{Reason: "it is gone"}
-		}
-		return nil
-	}))
-	for i, r := range finish(t, f, c).Rows {
-		if bad := i%20 == 7; bad != (r.Status == study.Crashed) || bad && (tries[i] != 3 || r.Reason != "it is gone; so did 3 engines in all") {
-			t.Errorf("run %d after %d tries: %+v", i, tries[i], r)
-		}
-	}
-}
-
-// Without the file of the study nobody joins. With it, workers join over TLS and leave again, in the middle of their runs,
-// and nothing is lost. Files travel once per machine.
-func TestJoin(t *testing.T) {
-	f := folder(t, 400, ", keep: all")
-	l := serve(t, f, "127.0.0.1:0")
-	c := coordinate(t, l, f, true)
-	ticket := filepath.Join(f.Path, "join.json")
-	if info, err := os.Stat(ticket); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
-	address := "tls://" + l.server.Addr().String()
-	other := folder(t, 1, "")
-	_ = serve(t, other, "127.0.0.1:0")
-	for _, who := range []Credentials{{}, {File: filepath.Join(other.Path, "join.json")}} {
-		if _, err := Connect(address, who); err == nil {
-			t.Errorf("%+v has joined", who)
-		}
-	}
-	join := func() (*Link, string) {
-		joined, err := Connect("", Credentials{File: ticket})
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir := t.TempDir()
-		if err := Download(t.Context(), joined, c.Identity(), filepath.Join(dir, "cache"), filepath.Join(dir, "study")); err != nil {
-			t.Fatal(err)
-		}
-		copied, err := study.OpenFolder(filepath.Join(dir, "study"), study.ReadOnly)
-		if err != nil || copied.Plan.Design.Samples != 400 {
-			t.Fatal(err)
-		}
-		return joined, dir
-	}
-	var ends []func()
-	var made [2]atomic.Int64
-	for i := range made {
-		joined, dir := join()
-		w := worker(joined, c, f, 2, func(ctx context.Context, v study.Variant) error {
-			made[i].Add(1)
-			pause(ctx, time.Millisecond)
-			path := filepath.Join(dir, "study", "runs", fmt.Sprintf("%d.csv", v.ID))
-			return errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(fmt.Sprint(v.ID)), 0o666))
-		})
-		w.Folder, w.Upload = filepath.Join(dir, "study"), true
-		ends = append(ends, begin(t, w))
-	}
-	go func() {
-		for made[0].Load() < 50 {
-			time.Sleep(time.Millisecond)
-		}
-		ends[0]()
-	}()
-	finish(t, f, c)
-	for id := range 400 {
-		if data, err := os.ReadFile(filepath.Join(f.Path, "runs", fmt.Sprintf("%d.csv", id))); err != nil || string(data) != fmt.Sprint(id) {
-			t.Fatalf("the table of run %d: %q, %v", id, data, err)
-		}
-	}
-	if made[0].Load() < 50 || made[1].Load() < 50 {
-		t.Errorf("runs by worker: %d, %d", made[0].Load(), made[1].Load())
-	}
-}
-
-// A coordinator that has gone away goes on later: with the rows of its folder, those that workers have published meanwhile,
-// and those that are missing.
-func TestContinue(t *testing.T) {
-	f := folder(t, 200, "")
-	l := serve(t, f, "")
-	c := coordinate(t, l, f, false)
-	end := begin(t, worker(l, c, f, 2, nil))
+// some carries out a study until there are so many rows.
+func some(t testing.TB, f *study.Folder, q *Queue, rows int) {
+	t.Helper()
 	enough := errors.New("enough")
-	rows := 0
-	_, err := (&study.Study{Plan: f.Plan, Folder: f, Events: func(study.Event) { rows++ }}).Run(t.Context(), stopper{c, 50, enough})
-	if !errors.Is(err, enough) {
+	if _, err := (&study.Study{Plan: f.Plan, Folder: f}).Run(t.Context(), &stopper{q, rows, enough}); !errors.Is(err, enough) {
 		t.Fatal(err)
-	}
-	c.Leave()
-	before := uint64(0)
-	for before < 120 { // what is published without a coordinator
-		stream, err := l.js.Stream(t.Context(), c.names.rows())
-		if err != nil {
-			t.Fatal(err)
-		}
-		before = stream.CachedInfo().State.Msgs
-	}
-	end()
-	if err := errors.Join(l.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	again, err := study.OpenFolder(f.Path, study.ReadWrite)
-	if err != nil || len(again.Rows()) != 50 {
-		t.Fatalf("%d rows, %v", len(again.Rows()), err)
-	}
-	l = serve(t, again, "")
-	c = coordinate(t, l, again, false)
-	var made atomic.Int64
-	begin(t, worker(l, c, again, 2, func(context.Context, study.Variant) error { made.Add(1); return nil }))
-	finish(t, again, c)
-	if made.Load() > int64(200-before) {
-		t.Errorf("%d runs were made again", made.Load()-int64(200-before))
 	}
 }
 
@@ -296,7 +181,7 @@ type stopper struct {
 	err error
 }
 
-func (s stopper) Run(ctx context.Context, v []study.Variant, done func(study.Row) error) error {
+func (s *stopper) Run(ctx context.Context, v []study.Variant, done func(study.Row) error) error {
 	return s.of.Run(ctx, v, func(r study.Row) error {
 		if s.n--; s.n < 0 {
 			return s.err
@@ -305,41 +190,249 @@ func (s stopper) Run(ctx context.Context, v []study.Variant, done func(study.Row
 	})
 }
 
-// A worker that has joined finds the server of a coordinator that goes on: at the same address, with the same key.
-func TestRejoin(t *testing.T) {
+func TestLocal(t *testing.T) {
 	f := folder(t, 300, "")
-	l := serve(t, f, "127.0.0.1:0")
-	c := coordinate(t, l, f, true)
-	joined, err := Connect("", Credentials{File: filepath.Join(f.Path, "join.json")})
-	if err != nil {
+	q, _ := queue(t, f)
+	begin(t, worker(q.Local(), f.Plan, 2, nil))
+	finish(t, f, q)
+}
+
+// Of two rows of a variant the first counts.
+func TestRowOnce(t *testing.T) {
+	f := folder(t, 1, "")
+	defer f.Close()
+	q, _ := queue(t, f)
+	v := study.Variant{Values: []string{"0.5"}}
+	var first study.Row
+	ended := make(chan error)
+	go func() {
+		ended <- q.Run(t.Context(), []study.Variant{v}, func(r study.Row) error { first = r; return nil })
+	}()
+	for engine := range 2 {
+		row := double(f.Plan, v)
+		row.Collected[0] = float64(1 + engine)
+		if engine == 0 {
+			if _, err := q.next(t.Context(), holder{own, 0}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := q.deliver(holder{own, engine}, &Result{Variant: v, Row: &row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-ended; err != nil || first.Collected[0] != 1 {
+		t.Errorf("%+v, %v", first, err)
+	}
+}
+
+// A variant that ends its engine three times has a row that says so; one that does so twice, or whose engine is ended from
+// outside, has its values.
+func TestDeaths(t *testing.T) {
+	f := folder(t, 60, "")
+	q, _ := queue(t, f)
+	var mu sync.Mutex
+	tries := map[int]int{}
+	begin(t, worker(q.Local(), f.Plan, 2, func(_ context.Context, v study.Variant) error {
+		mu.Lock()
+		defer mu.Unlock()
+		tries[v.ID]++
+		if v.ID%20 == 7 || v.ID%20 == 9 && tries[v.ID] <= 2 {
+			return &Death{Reason: "it is gone"}
+		}
+		return nil
+	}))
+	for i, r := range finish(t, f, q) {
+		if bad := i%20 == 7; bad != (r.Status == study.Crashed) || bad && (tries[i] != 3 || r.Reason != "it is gone; so did 3 engines in all") {
+			t.Errorf("run %d after %d tries: %+v", i, tries[i], r)
+		}
+	}
+}
+
+// A worker on which every engine ends gives no variant a row, as long as there is another.
+func TestBrokenWorker(t *testing.T) {
+	t.Parallel()
+	f := folder(t, 40, "")
+	q, c, _ := serve(t, f, "127.0.0.1:0")
+	begin(t, worker(join(t, f), f.Plan, 2, func(ctx context.Context, _ study.Variant) error { return &Death{Reason: "no memory"} }))
+	begin(t, worker(q.Local(), f.Plan, 1, func(ctx context.Context, _ study.Variant) error { pause(ctx, 5*time.Millisecond); return nil }))
+	for _, r := range finish(t, f, q) {
+		if r.Status != study.OK {
+			t.Errorf("%+v", r)
+		}
+	}
+	if err := c.Close(true); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without the file of the study nobody joins. With it, workers join over TLS and leave again, in the middle of their runs,
+// and nothing is lost. Files travel once per machine, also those of runs that are kept, and rows that are too large for a message.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	f := folder(t, 400, ", keep: all")
+	big := make([]byte, 3*largestPiece+17)
+	for i := range big {
+		big[i] = byte(i * i >> 8)
+	}
+	if err := os.WriteFile(filepath.Join(f.Path, "files", "big"), big, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = joined.Close() })
-	begin(t, worker(joined, c, f, 2, func(ctx context.Context, _ study.Variant) error { pause(ctx, time.Millisecond); return nil }))
-	enough := errors.New("enough")
-	if _, err := (&study.Study{Plan: f.Plan, Folder: f}).Run(t.Context(), stopper{c, 50, enough}); !errors.Is(err, enough) {
+	q, c, m := serve(t, f, "127.0.0.1:0")
+	for _, file := range []string{study.TicketFile, study.KeysFile} {
+		if info, err := os.Stat(filepath.Join(f.Path, file)); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", info.Mode(), err)
+		}
+	}
+	other := folder(t, 1, "")
+	_, _, _ = serve(t, other, "127.0.0.1:0")
+	for _, who := range []Credentials{{}, {File: filepath.Join(other.Path, study.TicketFile)}} {
+		if _, err := Connect("tls://"+c.Address(), who, m.log); err == nil {
+			t.Errorf("%+v has joined", who)
+		}
+	}
+	cache := t.TempDir()
+	var ends []func()
+	var made [2]atomic.Int64
+	for i := range made {
+		client, dir := join(t, f), t.TempDir()
+		if err := client.Download(t.Context(), cache, dir); err != nil {
+			t.Fatal(err)
+		}
+		copied, err := study.OpenFolder(dir, study.ReadOnly)
+		if err != nil || copied.Plan.Design.Samples != 400 {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(filepath.Join(dir, "files", "big")); err != nil || string(data) != string(big) {
+			t.Errorf("a file has %d bytes, %v", len(data), err)
+		}
+		c.place = map[string]string{} // from here on, files are not sent
+		runs, err := copied.Runs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := worker(client, f.Plan, 2, func(ctx context.Context, v study.Variant) error {
+			made[i].Add(1)
+			pause(ctx, time.Millisecond)
+			return os.WriteFile(filepath.Join(runs, fmt.Sprintf("%d.csv", v.ID)), kept(v, big), 0o666)
+		})
+		w.Kept = runs
+		ends = append(ends, begin(t, w))
+	}
+	go func() {
+		for made[0].Load() < 50 {
+			time.Sleep(time.Millisecond)
+		}
+		ends[0]()
+	}()
+	finish(t, f, q)
+	if err := c.Close(true); err != nil {
+		t.Error(err)
+	}
+	for id := range 400 {
+		if data, err := os.ReadFile(filepath.Join(f.Path, "runs", fmt.Sprintf("%d.csv", id))); err != nil || string(data) != string(kept(study.Variant{ID: id}, big)) {
+			t.Fatalf("the table of run %d: %d bytes, %v", id, len(data), err)
+		}
+	}
+	if made[0].Load() < 50 || made[1].Load() < 50 {
+		t.Errorf("runs by worker: %d, %d", made[0].Load(), made[1].Load())
+	}
+	if left, _ := filepath.Glob(filepath.Join(f.Path, study.Incoming, "*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// kept is the table of a run.
+func kept(v study.Variant, big []byte) []byte {
+	if v.ID%100 == 3 {
+		return append([]byte(fmt.Sprint(v.ID)), big...)
+	}
+	return []byte(fmt.Sprint(v.ID))
+}
+
+// A row that is too large for a message arrives in pieces.
+func TestLargeRow(t *testing.T) {
+	t.Parallel()
+	f := folder(t, 1, "")
+	q, c, _ := serve(t, f, "127.0.0.1:0")
+	v := study.Variant{ID: 0, Values: []string{"0.5"}}
+	row := double(f.Plan, v)
+	row.Reason = "warning: " + strings.Repeat("long ", 300)
+	client := join(t, f)
+	client.link.most = 100
+	got := make(chan study.Row, 1)
+	go func() {
+		if err := q.Run(t.Context(), []study.Variant{v}, func(r study.Row) error { got <- r; return nil }); err != nil {
+			t.Error(err)
+		}
+		q.Close()
+	}()
+	w := &Worker{Tasks: client, Engines: 1, New: func(int) Engine {
+		return engineFunc(func(context.Context, study.Variant) (study.Row, error) { return row, nil })
+	}}
+	if err := w.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	address := l.server.Addr().String()
-	c.Leave()
-	if err := errors.Join(l.Close(), f.Close()); err != nil {
+	if r := <-got; r.Reason != row.Reason {
+		t.Errorf("%+v", r)
+	}
+	if err := errors.Join(c.Close(true), f.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A worker that has joined finds the server of a study that goes on: at the same address, with the same key. What it ran
+// meanwhile counts: another engine may run it again only before it is delivered.
+func TestRejoin(t *testing.T) {
+	t.Parallel()
+	f := folder(t, 300, "")
+	q, c, _ := serve(t, f, "127.0.0.1:0")
+	address := c.Address()
+	var made sync.Map
+	again, going := atomic.Int64{}, make(chan struct{})
+	client := join(t, f)
+	begin(t, worker(client, f.Plan, 2, func(ctx context.Context, v study.Variant) error {
+		if _, twice := made.LoadOrStore(v.ID, true); twice {
+			again.Add(1)
+		}
+		if v.ID >= 62 { // these are run while there is no coordinator
+			select {
+			case <-going:
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	}))
+	some(t, f, q, 60)
+	if err := errors.Join(c.Close(false), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	again, err := study.OpenFolder(f.Path, study.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
+	f, err := study.OpenFolder(f.Path, study.ReadWrite)
+	if err != nil || len(f.Rows()) != 60 {
+		t.Fatalf("%d rows, %v", len(f.Rows()), err)
 	}
-	finish(t, again, coordinate(t, serve(t, again, address), again, true)) // by the worker of before
+	q, c, _ = serve(t, f, address)
+	close(going)
+	finish(t, f, q) // by the worker of before
+	if err := c.Close(true); err != nil {
+		t.Error(err)
+	}
+	if n := again.Load(); n > 2 {
+		t.Errorf("%d runs were made again", n)
+	}
 }
 
 // At most so many runs are made at a time as an FMU has instances, by all workers together.
 func TestMaxInstances(t *testing.T) {
+	t.Parallel()
 	f := folder(t, 60, ", max-instances: {a: 3, b: 2}")
-	l := serve(t, f, "")
-	c := coordinate(t, l, f, false)
+	q, c, _ := serve(t, f, "127.0.0.1:0")
 	var now, most atomic.Int64
-	for range 3 {
-		begin(t, worker(l, c, f, 3, func(ctx context.Context, _ study.Variant) error {
+	for i := range 3 {
+		tasks := q.Local()
+		if i > 0 {
+			tasks = join(t, f)
+		}
+		begin(t, worker(tasks, f.Plan, 3, func(ctx context.Context, _ study.Variant) error {
 			n := now.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
@@ -348,132 +441,57 @@ func TestMaxInstances(t *testing.T) {
 			return nil
 		}))
 	}
-	finish(t, f, c)
+	finish(t, f, q)
 	if most.Load() != 2 {
 		t.Errorf("%d runs at a time", most.Load())
 	}
+	if err := c.Close(true); err != nil {
+		t.Error(err)
+	}
 }
 
-// A cluster of three servers loses one of them, the leader of the tasks, and the study has all its rows.
-func TestThreeServers(t *testing.T) {
-	servers := three(t)
-	var urls []string
-	for _, s := range servers {
-		urls = append(urls, s.ClientURL())
+// A worker of another version is refused, with both versions.
+func TestVersions(t *testing.T) {
+	f := folder(t, 1, "")
+	defer f.Close()
+	_, _, m := serve(t, f, "127.0.0.1:0")
+	client := join(t, f)
+	var a answer
+	_, err := client.ask(t.Context(), opJoin, &request{Version: "v9.8.7\x1b[2J", Host: "far\nforged"}, nil, &a)
+	if err == nil || !strings.Contains(err.Error(), "v9.8.7") || !strings.Contains(err.Error(), "the study runs with") {
+		t.Error(err)
 	}
-	f := folder(t, 400, "")
-	l, err := Connect(strings.Join(urls, ","), Credentials{})
+	if strings.ContainsAny(m.String(), "\x1b") || strings.Contains(m.String(), "\nforged") {
+		t.Errorf("%q", m)
+	}
+	path := filepath.Join(f.Path, study.TicketFile)
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(strings.Replace(string(data), `"version"`, `"was"`, 1)), 0o600)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() })
-	c := coordinate(t, l, f, true)
-	var made atomic.Int64
-	var once sync.Once
-	begin(t, worker(l, c, f, 3, func(ctx context.Context, _ study.Variant) error {
-		if made.Add(1) > 100 {
-			once.Do(func() { go leader(t, servers, c).Shutdown() })
-		}
-		pause(ctx, 2*time.Millisecond)
-		return nil
-	}))
-	finish(t, f, c)
-}
-
-// leader returns the server that leads the stream of tasks.
-func leader(t *testing.T, servers []*server.Server, c *Coordinator) *server.Server {
-	tasks, err := c.link.js.Stream(context.Background(), c.names.tasks())
-	if err != nil {
+	if _, err := Connect("", Credentials{File: path}, m.log); err == nil || !strings.Contains(err.Error(), "an earlier version") {
 		t.Error(err)
-		return servers[0]
 	}
-	name := tasks.CachedInfo().Cluster.Leader
-	i := slices.IndexFunc(servers, func(s *server.Server) bool { return s.Name() == name })
-	return servers[max(i, 0)]
-}
-
-// three starts three servers that form a cluster.
-func three(t *testing.T) []*server.Server {
-	t.Helper()
-	var routes []string
-	var ports []int
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-		routes = append(routes, "nats://"+l.Addr().String())
-		defer l.Close()
-		_ = l.Close() // the server takes the port
-	}
-	var out []*server.Server
-	for i, port := range ports {
-		s, err := server.NewServer(&server.Options{
-			ServerName: fmt.Sprint("server", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
-			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: port}, Routes: server.RoutesFromStr(strings.Join(routes, ",")),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Start()
-		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-		out = append(out, s)
-	}
-	for _, s := range out {
-		if !s.ReadyForConnections(time.Minute) {
-			t.Fatal("a server does not start")
-		}
-	}
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		l, err := Connect(out[0].ClientURL(), Credentials{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The cluster is ready when it can hold a stream in three places.
-		_, err = l.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "READY", Replicas: 3})
-		if err == nil {
-			err = l.js.DeleteStream(t.Context(), "READY")
-		}
-		_ = l.Close()
-		if err == nil {
-			return out
-		}
-	}
-	t.Fatal("the servers form no cluster")
-	return nil
 }
 
 // BenchmarkRow is what a run costs beside the work of its engine.
 func BenchmarkRow(b *testing.B) {
-	dir := b.TempDir()
-	path := filepath.Join(dir, "plan.yaml")
-	plan := fmt.Sprintf("{system: none.ssp, vary: {a.x: 'linear(0, 1)'}, samples: %d, collect: {x: final(a.x)}}", b.N)
-	p, err := study.Parse(path, []byte(plan), nil)
-	if err != nil {
-		b.Fatal(err)
+	for _, where := range []string{"local", "remote"} {
+		b.Run(where, func(b *testing.B) {
+			f := folder(b, b.N, "")
+			q, c, _ := serve(b, f, "127.0.0.1:0")
+			tasks := q.Local()
+			if where == "remote" {
+				tasks = join(b, f)
+			}
+			begin(b, worker(tasks, f.Plan, 2, nil))
+			b.ResetTimer()
+			finish(b, f, q)
+			b.StopTimer()
+			_ = c.Close(true)
+		})
 	}
-	f, err := study.Create(filepath.Join(dir, "study"), p, []byte(plan), &study.Inspection{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	l, err := Serve(ServerOptions{Store: filepath.Join(dir, "queue")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	c, err := Coordinate(b.Context(), l, f, false)
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(b.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = worker(l, c, f, 2, nil).Run(ctx) })
-	b.ResetTimer()
-	if _, err := (&study.Study{Plan: f.Plan, Folder: f}).Run(b.Context(), c); err != nil {
-		b.Fatal(err)
-	}
-	b.StopTimer()
-	cancel()
-	running.Wait()
-	_ = errors.Join(l.Close(), f.Close())
 }

@@ -1,17 +1,25 @@
-// Package cluster distributes the runs of a study to engines on any number of machines, over NATS JetStream.
+// Package cluster distributes the runs of a study to engines on any number of machines.
 //
-// A [Coordinator] is the study's executor. It publishes a task for each variant and hands on their rows. A
-// [Worker] takes tasks, one at a time for each of its engines, has them done, and publishes the rows. Both
-// see a [Link] to a server only: one that [Serve] starts in this process, or a cluster of the user's.
+// A [Queue] in the process of the study is its executor: it gives out variants and takes their rows. A [Worker] has its
+// engines run variants, one at a time each; it reaches the queue through [Tasks]: in the same process directly, on another
+// machine by a [Client]. A [Coordinator] answers the clients over NATS, through a server in this process ([Serve]) or one
+// of the user's ([Offer]).
 //
-// Names in JetStream, for a study with the identity ID:
+// The folder of the study is all that lasts: nothing is stored on a server. A client repeats a request until it is answered,
+// so a worker has a row until that is in the folder, and every request may arrive twice.
 //
-//	stream MACROSTEP-ID-TASKS    macrostep.ID.task.N    a variant that waits or is being run (work queue)
-//	stream MACROSTEP-ID-ROWS     macrostep.ID.row.N     the row of a variant, published once
-//	                             macrostep.ID.death.N   an end of an engine during a variant
-//	bucket macrostep-ID          index, and a file by its hash: the folder of the study
-//	subject macrostep.ID.end     the study is over
+// Subjects, with the names of a user, of a worker that it runs, and of a study:
 //
-// Exactly one row per variant: a row is published with the condition that its subject has none, and the task
-// is acknowledged after that. So a task that is delivered twice results in one row.
+//	macrostep.USER.WORKER.studies          which studies there are
+//	macrostep.USER.WORKER.STUDY.join       versions, and the list of files
+//	macrostep.USER.WORKER.STUDY.file       a piece of a file
+//	macrostep.USER.WORKER.STUDY.next       the result of the last variant, and a request for another
+//	macrostep.USER.WORKER.STUDY.hold       the variant is still being run
+//	macrostep.USER.WORKER.STUDY.release    the engine gives back what it has
+//	macrostep.USER.WORKER.STUDY.upload     a piece of what is too large for a message: a table that is kept, or a row
+//	_INBOX.USER.>                          answers
+//
+// So a user needs the right to publish to macrostep.USER.> and to subscribe to _INBOX.USER.>, and no other; nobody else can send
+// in its name or read its answers. With [Serve], each worker is a user. What it sends is checked where it arrives: a seal shows that the variant was
+// given to it, [study.Plan.CheckRow] that the row is one, and the first such row counts. Whatever has no row is given out again.
 package cluster

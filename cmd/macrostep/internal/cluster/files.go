@@ -12,77 +12,64 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/study"
 )
 
-// sent is a file of a study on the server: an object of the name Hash.
+// sent is a file of a study that workers get.
 type sent struct {
 	Path string `json:"path"` // in the folder, with slashes
 	Hash string `json:"hash"` // SHA-256
 }
 
-// upload puts the files of a study on the server, each content once.
-func upload(ctx context.Context, js jetstream.JetStream, n names, folder string, replicas int) error {
-	bucket, err := js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: n.bucket(), Replicas: replicas})
-	if err != nil {
-		return err
-	}
-	var index []sent
+// partialSuffix is that of files that are being written.
+const partialSuffix = ".partial"
+
+// indexOf returns the list of a study's files, as JSON, and where they are by their hashes.
+func indexOf(folder string) (list []byte, place map[string]string, err error) {
 	paths, err := study.FilesOf(folder)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	for _, path := range paths {
-		sum, err := hash(filepath.Join(folder, filepath.FromSlash(path)))
+	index := make([]sent, len(paths))
+	place = map[string]string{}
+	for i, path := range paths {
+		local := filepath.Join(folder, filepath.FromSlash(path))
+		sum, err := hash(local)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		index = append(index, sent{path, sum})
-		if _, err := bucket.GetInfo(ctx, sum); err == nil {
-			continue
-		}
-		if err := put(ctx, bucket, sum, filepath.Join(folder, filepath.FromSlash(path))); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
+		index[i], place[sum] = sent{path, sum}, local
 	}
-	data, err := json.Marshal(index)
-	if err != nil {
-		return err
-	}
-	_, err = bucket.PutBytes(ctx, indexObject, data) // last: with it, the files are complete
-	return err
+	list, err = json.Marshal(index)
+	return list, place, err
 }
 
-// put streams a file into an object.
-func put(ctx context.Context, bucket jetstream.ObjectStore, name, path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	_, err = bucket.Put(ctx, jetstream.ObjectMeta{Name: name}, file)
-	return err
+// sumOf returns the SHA-256 of data.
+func sumOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
+
+// hash returns the SHA-256 of a file.
+func hash(path string) (string, error) {
+	sum, err := record.HashFile(path)
+	return strings.TrimPrefix(sum, "sha256:"), err
 }
 
-// download makes a folder with the files of a study. Contents that this machine has from before, by their
+// Download makes a folder with the files of a study. Contents that this machine has from before, by their
 // hashes in the folder cache, do not travel.
-func download(ctx context.Context, js jetstream.JetStream, n names, cache, folder string) error {
-	bucket, err := js.ObjectStore(ctx, n.bucket())
-	if err != nil {
+func (c *Client) Download(ctx context.Context, cache, folder string) error {
+	if err := errors.Join(os.MkdirAll(cache, 0o700), os.MkdirAll(folder, 0o700)); err != nil {
 		return err
 	}
-	data, err := bucket.GetBytes(ctx, indexObject)
+	list := filepath.Join(folder, "index")
+	if err := c.fetch(ctx, c.index, list+partialSuffix, list); err != nil {
+		return fmt.Errorf("the list of files: %w", err)
+	}
+	data, err := os.ReadFile(list)
 	if err != nil {
 		return err
 	}
 	var index []sent
 	if err := json.Unmarshal(data, &index); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return err
 	}
 	for _, f := range index {
@@ -91,7 +78,7 @@ func download(ctx context.Context, js jetstream.JetStream, n names, cache, folde
 		}
 		kept := filepath.Join(cache, f.Hash)
 		if found, err := hash(kept); err != nil || found != f.Hash {
-			if err := fetchObject(ctx, bucket, f.Hash, kept); err != nil {
+			if err := c.fetch(ctx, f.Hash, filepath.Join(folder, f.Hash+partialSuffix), kept); err != nil {
 				return fmt.Errorf("%s: %w", f.Path, err)
 			}
 		}
@@ -102,30 +89,30 @@ func download(ctx context.Context, js jetstream.JetStream, n names, cache, folde
 	return nil
 }
 
-// fetchObject streams an object into a file, which is whole or not there.
-func fetchObject(ctx context.Context, bucket jetstream.ObjectStore, name, path string) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "partial-*")
+// fetch gets a file of the study by its hash, through a partial file.
+func (c *Client) fetch(ctx context.Context, name, partial, path string) error {
+	file, err := os.Create(partial)
 	if err != nil {
 		return err
 	}
-	object, err := bucket.Get(ctx, name)
-	if err == nil {
-		_, err = io.Copy(file, object)
-		err = errors.Join(err, object.Close())
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		var found string
-		if found, err = hash(file.Name()); err == nil && found != name {
-			err = errors.New("the file is damaged on its way")
+	for at := int64(0); err == nil; {
+		var data []byte
+		if data, err = c.piece(ctx, name, at); err != nil || len(data) == 0 {
+			break
 		}
+		at += int64(len(data))
+		_, err = file.Write(data)
 	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
+	switch found, err := hash(partial); {
+	case err != nil:
+		return err
+	case found != name:
+		return errors.New("the file is not the one that the study began with; if it was changed in the folder of the study, begin the study anew")
 	}
-	return nil
+	return os.Rename(partial, path)
 }
 
 // place puts a file of the cache into a folder, as a link where the system can.
@@ -149,8 +136,31 @@ func place(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// hash returns the SHA-256 of a file, without the name of the method: that of an object.
-func hash(path string) (string, error) {
-	sum, err := record.HashFile(path)
-	return strings.TrimPrefix(sum, "sha256:"), err
+// readPiece reads a piece of a file; none is its end.
+func readPiece(path string, at int64, most int) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data := make([]byte, most)
+	n, err := file.ReadAt(data, at)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return data[:n], err
+}
+
+// writePiece appends a piece to a file if it begins where that ends, and returns where it ends now.
+func writePiece(path string, at int64, data []byte) (end int64, err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return 0, err
+	}
+	if end, err = file.Seek(0, io.SeekEnd); err == nil && end == at {
+		var n int
+		n, err = file.Write(data)
+		end += int64(n)
+	}
+	return end, errors.Join(err, file.Close())
 }

@@ -1,243 +1,248 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"net/url"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 
 	"github.com/macrostep/macrostep/fmi/secret"
+	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/master/study"
 )
 
 // Link is a connection to a server.
 type Link struct {
 	conn   *nats.Conn
-	js     jetstream.JetStream
 	server *server.Server // in this process; nil = elsewhere
+	url    string         // without user and password
+	name   string         // of the user, in subjects
+	log    func(text string)
+	most   int // bytes of a file in a message
+
+	study, index string // of a ticket
+
+	mu    sync.Mutex
+	lost  chan struct{} // closed when the present connection ends
+	waits bool          // for a connection, and the user knows
 }
 
-// Ticket is what a worker needs to join: it is the content of a file of mode 0600.
-type Ticket struct {
-	URL  string `json:"url"`
-	Seed string `json:"nkey_seed"` // private key of the user
-	CA   string `json:"ca"`        // PEM of the certificate that the server proves itself by
-}
-
-// ServerOptions are the options of Serve.
-type ServerOptions struct {
-	Store  string // folder for streams
-	Listen string // HOST:PORT for workers; "" = no port is opened
-	Ticket string // file that is written for workers, with Listen
-}
-
-// Serve starts a server in this process and connects to it. Workers of an earlier server for the same
-// ticket find the new one at the same address, with the same key and certificate.
-func Serve(o ServerOptions) (*Link, error) {
-	own, err := ownSecrets(&o)
-	if err != nil {
-		return nil, err
-	}
-	user, err := nkeys.FromSeed([]byte(own.Seed))
-	if err != nil {
-		return nil, err
-	}
-	public, err := user.PublicKey()
-	if err != nil {
-		return nil, err
-	}
-	options := &server.Options{
-		ServerName: "macrostep", DontListen: true, JetStream: true, StoreDir: o.Store, NoSigs: true, NoLog: true,
-		Nkeys: []*server.NkeyUser{{Nkey: public}}, DisableJetStreamBanner: true,
-	}
-	if o.Listen != "" {
-		if err := own.listen(options, o.Listen); err != nil {
-			return nil, err
-		}
-	}
-	s, err := server.NewServer(options)
-	if err != nil {
-		return nil, fmt.Errorf("the server of the study does not start: %w", err)
-	}
-	s.Start()
-	if !s.ReadyForConnections(startTime) {
-		s.Shutdown()
-		return nil, fmt.Errorf("the server of the study does not start within %v; is the address %s in use, or %s full?", startTime, o.Listen, o.Store)
-	}
-	l := &Link{server: s}
-	if o.Listen != "" {
-		port := strconv.Itoa(s.Addr().(*net.TCPAddr).Port)
-		t := Ticket{URL: "tls://" + net.JoinHostPort(secret.Reached(o.Listen), port), Seed: own.Seed, CA: own.Certificate}
-		if err := secret.Write(o.Ticket, t); err != nil {
-			return nil, errors.Join(err, l.Close())
-		}
-	}
-	if err := l.connect("", nats.InProcessServer(s), nats.Nkey(public, user.Sign)); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
-}
-
-// secrets are those of a server.
-type secrets struct {
-	Seed        string `json:"nkey_seed"`   // private key of the user
-	Key         string `json:"key"`         // PEM, of the certificate
-	Certificate string `json:"certificate"` // PEM
-}
-
-// ownSecrets returns the secrets of an earlier server for the same ticket, or new ones.
-func ownSecrets(o *ServerOptions) (*secrets, error) {
-	path := o.Ticket + ".server"
-	var s secrets
-	if data, err := os.ReadFile(path); o.Listen != "" && err == nil && json.Unmarshal(data, &s) == nil {
-		return &s, nil
-	}
-	user, err := nkeys.CreateUser()
-	if err != nil {
-		return nil, err
-	}
-	seed, err := user.Seed()
-	if err != nil {
-		return nil, err
-	}
-	s.Seed = string(seed)
-	if o.Listen == "" {
-		return &s, nil
-	}
-	if s.Certificate, s.Key, err = secret.Certify(certifiedName); err != nil {
-		return nil, err
-	}
-	return &s, secret.Write(path, s)
-}
-
-// startTime is how long a server may take to start.
-const startTime = 20 * time.Second
-
-// CheckAddress returns an error if a server cannot listen to HOST:PORT.
-func CheckAddress(address string) error {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return fmt.Errorf("%w; give [HOST]:PORT with a free port, or port 0 for any", err)
-	}
-	return l.Close()
-}
-
-// listen adds an address with TLS to the options of a server.
-func (s *secrets) listen(o *server.Options, address string) error {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return err
-	}
-	if o.Port, err = strconv.Atoi(port); err != nil {
-		return fmt.Errorf("%q is not the number of a port", port)
-	}
-	if o.Port == 0 {
-		o.Port = server.RANDOM_PORT
-	}
-	o.Host, o.DontListen = host, false
-	pair, err := tls.X509KeyPair([]byte(s.Certificate), []byte(s.Key))
-	if err != nil {
-		return err
-	}
-	o.TLS, o.TLSTimeout = true, 10
-	o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}
-	return nil
-}
-
-const certifiedName = "study.macrostep"
-
-// Credentials identify the client. The zero value is for servers without authentication, or if the URL holds a
-// user or token.
+// Credentials identify the client. The zero value is for servers without authentication, or if the URL or the environment has
+// a user.
 type Credentials struct {
 	File string // a Ticket, a .creds file, or the seed of an NKey
 	CA   string // PEM file of the authority for the server's certificate; "" = those of the system
 }
 
-// Connect connects to a server. url may be "" if the credentials are a ticket.
-func Connect(url string, c Credentials) (*Link, error) {
-	var options []nats.Option
+// The environment of the user and password for a server, as other programs of NATS know it.
+const (
+	userVariable     = "NATS_USER"
+	passwordVariable = "NATS_PASSWORD"
+)
+
+// Connect connects to a server. address is its URL, or several with commas; "" if the credentials are a ticket. log takes
+// messages about the connection.
+func Connect(address string, c Credentials, log func(text string)) (*Link, error) {
+	l := &Link{url: secret.Plain(address), log: log}
+	options, err := l.identify(&address, c)
+	if err != nil {
+		return nil, err
+	}
+	if address == "" {
+		return nil, errors.New("the URL of the server is missing")
+	}
 	if c.CA != "" {
 		options = append(options, nats.RootCAs(c.CA))
 	}
+	return l, l.connect(address, options...)
+}
+
+// identify returns the options that say who the client is, and sets its name.
+func (l *Link) identify(address *string, c Credentials) ([]nats.Option, error) {
 	if c.File != "" {
-		more, from, err := c.options()
+		data, err := os.ReadFile(c.File)
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, more...)
-		if url == "" {
-			url = from
+		options, err := l.credentials(address, c.File, data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.File, err)
 		}
+		return options, nil
 	}
-	if url == "" {
-		return nil, errors.New("the URL of the server is missing")
+	user, password, err := userOf(*address)
+	if err != nil {
+		return nil, err
 	}
-	l := &Link{}
-	return l, l.connect(url, options...)
+	var options []nats.Option
+	if user == "" && os.Getenv(userVariable) != "" && !strings.Contains(*address, "@") {
+		user, password = os.Getenv(userVariable), os.Getenv(passwordVariable)
+		options = append(options, nats.UserInfo(user, password))
+	}
+	if user != "" && !tokens.MatchString(user) {
+		return nil, errors.New("the name of the user must have letters, digits, _ and - only, because subjects contain it")
+	}
+	l.name = cmp.Or(user, random(12))
+	return options, nil
 }
 
-// options reads the file of credentials, and returns the URL in a ticket.
-func (c *Credentials) options() (_ []nats.Option, url string, err error) {
-	data, err := os.ReadFile(c.File)
-	if err != nil {
-		return nil, "", err
+// userOf returns the user and the password in the first URL that has them.
+func userOf(address string) (user, password string, err error) {
+	for part := range strings.SplitSeq(address, ",") {
+		if !strings.Contains(part, "://") {
+			part = "nats://" + part
+		}
+		u, err := url.Parse(strings.TrimSpace(part))
+		if err != nil { // its text would have the password
+			return "", "", fmt.Errorf("%s is not the URL of a server; write special characters of a password as %%XX", secret.Plain(address))
+		}
+		if p, ok := u.User.Password(); ok && user == "" {
+			user, password = u.User.Username(), p
+		}
 	}
+	return user, password, nil
+}
+
+// credentials reads a file of credentials.
+func (l *Link) credentials(address *string, path string, data []byte) ([]nats.Option, error) {
 	text := strings.TrimSpace(string(data))
 	var t Ticket
-	switch {
-	case json.Unmarshal(data, &t) == nil:
-		key, err := nkeys.FromSeed([]byte(t.Seed))
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", c.File, err)
-		}
-		public, err := key.PublicKey()
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", c.File, err)
-		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM([]byte(t.CA)) {
-			return nil, "", fmt.Errorf("%s: the certificate cannot be read", c.File)
-		}
-		secure := nats.Secure(&tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots, ServerName: certifiedName})
-		return []nats.Option{secure, nats.Nkey(public, key.Sign)}, t.URL, nil
-	case strings.HasPrefix(text, "SU"):
-		o, err := nats.NkeyOptionFromSeed(c.File)
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", c.File, err)
-		}
-		return []nats.Option{o}, "", nil
-	case strings.Contains(text, "BEGIN NATS USER JWT"):
-		return []nats.Option{nats.UserCredentials(c.File)}, "", nil
+	if json.Unmarshal(data, &t) == nil {
+		return l.ticket(address, &t)
 	}
-	return nil, "", fmt.Errorf("%s is neither the join.json of a study, nor a .creds file, nor the seed of an NKey", c.File)
+	jwt := strings.Contains(text, "BEGIN NATS USER JWT")
+	if !jwt && !strings.HasPrefix(text, "SU") {
+		return nil, errors.New("this is neither the join.json of a study, nor a .creds file, nor the seed of an NKey")
+	}
+	key, err := nkeys.ParseDecoratedUserNKey(data)
+	if err != nil {
+		return nil, err
+	}
+	if l.name, err = key.PublicKey(); err != nil {
+		return nil, err
+	}
+	if jwt {
+		return []nats.Option{nats.UserCredentials(path)}, nil
+	}
+	return []nats.Option{nats.Nkey(l.name, key.Sign)}, nil
 }
 
-func (l *Link) connect(url string, options ...nats.Option) error {
-	options = append(options, nats.Name("macrostep"), nats.MaxReconnects(-1), nats.ReconnectWait(500*time.Millisecond), nats.Timeout(10*time.Second))
-	conn, err := nats.Connect(url, options...)
-	if err != nil {
-		return fmt.Errorf("%s: %w%s", url, err, remedy(err))
+// ticket makes a key for this worker, signed with that of all.
+func (l *Link) ticket(address *string, t *Ticket) ([]nats.Option, error) {
+	if own := simulate.Version(); t.Version != own {
+		return nil, fmt.Errorf("the study runs with macrostep %s, and this is %s; all machines need the same version", cmp.Or(t.Version, "of an earlier version"), own)
 	}
-	l.conn = conn
-	l.js, err = jetstream.New(conn)
+	all, err := nkeys.FromSeed([]byte(t.Seed))
 	if err != nil {
-		conn.Close()
+		return nil, err
 	}
-	return err
+	mine, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	if l.name, err = mine.PublicKey(); err != nil {
+		return nil, err
+	}
+	proof, err := all.Sign([]byte(l.name))
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(t.CA)) {
+		return nil, errors.New("the certificate cannot be read")
+	}
+	*address = cmp.Or(*address, t.URL)
+	l.url, l.study, l.index = secret.Plain(*address), t.Study, t.Index
+	return []nats.Option{
+		nats.Secure(&tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots, ServerName: certifiedName}),
+		nats.Nkey(l.name, mine.Sign), nats.Token(base64.RawURLEncoding.EncodeToString(proof)),
+	}, nil
+}
+
+func (l *Link) connect(address string, options ...nats.Option) (err error) {
+	l.lost = make(chan struct{})
+	options = append(options, nats.Name("macrostep"), nats.MaxReconnects(-1), nats.ReconnectWait(500*time.Millisecond), nats.Timeout(10*time.Second),
+		nats.CustomInboxPrefix(inboxes+l.name), nats.ReconnectBufSize(-1), nats.IgnoreAuthErrorAbort(), nats.PermissionErrOnSubscribe(true),
+		nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2),
+		nats.DisconnectErrHandler(func(c *nats.Conn, err error) {
+			l.mu.Lock()
+			close(l.lost)
+			l.lost = make(chan struct{})
+			l.mu.Unlock()
+			time.AfterFunc(lostTime, func() { l.told(c, err) })
+		}),
+		nats.ReconnectHandler(func(c *nats.Conn) { l.told(c, nil) }),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // see refusal
+	if l.conn, err = nats.Connect(address, options...); err != nil {
+		return fmt.Errorf("%s: %w%s", l.url, err, remedy(err))
+	}
+	l.most = int(min(largestPiece, l.conn.MaxPayload()/2))
+	return nil
+}
+
+// lostTime is how long a connection may be lost until the user gets to know.
+const lostTime = 2 * time.Second
+
+// told tells the user that the connection is lost, if it still is, or is there again after that.
+func (l *Link) told(c *nats.Conn, lost error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case lost != nil && c.IsReconnecting() && !l.waits:
+		l.waits = true
+		l.log(fmt.Sprintf("the connection to %s is lost (%v); trying again", l.url, lost))
+	case lost == nil && l.waits:
+		l.waits = false
+		l.log("connected to " + l.url + " again")
+	}
+}
+
+// ask makes a request. Its answer is lost with the connection.
+func (l *Link) ask(ctx context.Context, subject string, message []byte) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, askTime, errSilent)
+	defer cancel()
+	l.mu.Lock()
+	lost := l.lost
+	l.mu.Unlock()
+	go func() {
+		select {
+		case <-lost:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	m, err := l.conn.RequestWithContext(ctx, subject, message)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = context.Cause(ctx)
+	}
+	if errors.Is(err, context.Canceled) {
+		err = nats.ErrDisconnected
+	}
+	return m, err
+}
+
+var errSilent = fmt.Errorf("no answer within %v", askTime)
+
+// refusal returns the error if the server has refused what its user needs.
+func (l *Link) refusal() error {
+	err := l.conn.LastError()
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w; the section \"A NATS server of your own\" in macrostep help studies lists the rights that users need (this one is %s)", l.url, err, l.name)
 }
 
 // remedy returns what helps when a connection fails.
@@ -258,6 +263,7 @@ func remedy(err error) string {
 // Close ends the connection, and the server if it is in this process.
 func (l *Link) Close() error {
 	if l.conn != nil {
+		_ = l.conn.FlushTimeout(time.Second) // the last answers; the connection may be lost
 		l.conn.Close()
 	}
 	if l.server != nil {
@@ -267,51 +273,22 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// names of a study in JetStream.
-type names string
-
-func newIdentity() string {
-	b := make([]byte, 6)
-	_, _ = rand.Read(b) // never fails
-	return fmt.Sprintf("%x", b)
-}
-
-const (
-	streamPrefix = "MACROSTEP-"
-	tasksSuffix  = "-TASKS"
-	consumer     = "engines"
-	indexObject  = "index"
-)
-
-func (n names) tasks() string  { return streamPrefix + string(n) + tasksSuffix }
-func (n names) rows() string   { return streamPrefix + string(n) + "-ROWS" }
-func (n names) bucket() string { return "macrostep-" + string(n) }
-func (n names) subject(kind string, id int) string {
-	return "macrostep." + string(n) + "." + kind + "." + strconv.Itoa(id)
-}
-func (n names) all(kind string) string { return "macrostep." + string(n) + "." + kind + ".*" }
-func (n names) end() string            { return "macrostep." + string(n) + ".end" }
-
-// Studies lists the identities of the studies on a server.
-func (l *Link) Studies(ctx context.Context) ([]string, error) {
-	var out []string
-	list := l.js.StreamNames(ctx)
-	for name := range list.Name() {
-		if id, ok := strings.CutPrefix(name, streamPrefix); ok && strings.HasSuffix(id, tasksSuffix) {
-			out = append(out, strings.TrimSuffix(id, tasksSuffix))
-		}
+// Offer lets workers on other machines reach a queue through a server of the user's.
+func Offer(q *Queue, f *study.Folder, address string, c Credentials) (*Coordinator, error) {
+	k, err := keysOf(f.Path)
+	if err != nil {
+		return nil, err
 	}
-	slices.Sort(out)
-	return out, list.Err()
-}
-
-// identity returns that of the study in a folder, which it makes first if there is none.
-func identity(folder string) (string, error) {
-	path := filepath.Join(folder, "identity")
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		id := newIdentity()
-		return id, os.WriteFile(path, []byte(id+"\n"), 0o666)
+	list, place, err := indexOf(f.Path)
+	if err != nil {
+		return nil, err
 	}
-	return strings.TrimSpace(string(data)), err
+	out := coordinate(q, f, k, list, place)
+	if out.link, err = Connect(address, c, q.log); err != nil {
+		return nil, err
+	}
+	if err := out.listen(); err != nil {
+		return nil, errors.Join(err, out.link.Close())
+	}
+	return out, nil
 }
