@@ -68,9 +68,11 @@ func studyWorks(with extensions) map[string]supervise.Work {
 			if err := json.Unmarshal(j.Request, &v); err != nil {
 				return nil, err
 			}
-			job = j
+			if job = j; model == nil {
+				return studyAnswer{New: true}, nil
+			}
 			row, err := model.Run(j.Context, v)
-			return studyAnswer{row, fmi.Alive() > 0}, err
+			return studyAnswer{Row: row, Spent: fmi.Alive() > 0}, err
 		},
 	}
 }
@@ -175,6 +177,11 @@ func (e *studyEngine) Run(ctx context.Context, v study.Variant) (study.Row, erro
 	if err := json.Unmarshal(text, &a); err != nil {
 		return a.Row, err
 	}
+	if a.New {
+		end()
+		e.opened = false
+		return e.Run(ctx, v)
+	}
 	if a.Spent {
 		e.opened = false
 		return a.Row, e.Close()
@@ -186,6 +193,7 @@ func (e *studyEngine) Run(ctx context.Context, v study.Variant) (study.Row, erro
 type studyAnswer struct {
 	Row   study.Row
 	Spent bool // an FMU has returned Fatal, so that it has no further instance in the engine
+	New   bool // the engine has not opened the system, because the one before ended between two runs
 }
 
 // overtimePatience is how long a run over its time limit may take to end by itself.
