@@ -82,20 +82,12 @@ func (c *Coordinator) listen() error {
 	if err := os.RemoveAll(c.incoming()); err != nil { // of an earlier process
 		return err
 	}
-	for op, do := range map[string]func(*nats.Msg, string){
-		opStudies: c.onStudies, opJoin: c.onJoin, opFile: c.onFile, opNext: c.onNext, opHold: c.onHold, opRelease: c.onRelease, opUpload: c.onUpload,
-	} {
+	for _, op := range []string{opStudies, opJoin, opFile, opNext, opHold, opRelease, opUpload} {
 		to := subject("*.*", c.study, op)
 		if op == opStudies {
 			to = subjects + "*.*." + op
 		}
-		_, err := c.link.conn.Subscribe(to, func(m *nats.Msg) {
-			// Answers go to nobody but the sender.
-			if user, worker := senderOf(m.Subject); user != "" && strings.HasPrefix(m.Reply, inboxes+user+".") {
-				do(m, worker)
-			}
-		})
-		if err != nil {
+		if _, err := c.link.conn.Subscribe(to, func(m *nats.Msg) { c.receive(op, m) }); err != nil {
 			return err
 		}
 	}
@@ -137,112 +129,122 @@ func (c *Coordinator) Close(over bool) error {
 	return errors.Join(c.link.Close(), os.RemoveAll(c.incoming()))
 }
 
-// known returns the worker of a request; nil = it must join first, and has got that as its answer.
-func (c *Coordinator) known(m *nats.Msg, worker string) *remote {
-	c.mu.Lock()
-	w := c.workers[worker]
-	if w != nil {
-		w.seen = time.Now()
+// receive answers a request.
+func (c *Coordinator) receive(op string, m *nats.Msg) {
+	user, worker := senderOf(m.Subject)
+	if user == "" || !strings.HasPrefix(m.Reply, inboxes+user+".") { // answers go to nobody but the sender
+		return
 	}
-	c.mu.Unlock()
-	if w == nil {
-		c.respond(m, answer{Join: true}, nil)
+	var q request
+	data, err := unpack(m.Data, &q)
+	w, refused := c.known(worker)
+	var a *answer
+	switch {
+	case op == opStudies:
+		a = &answer{Study: c.study}
+	case op == opJoin && err == nil:
+		a = c.join(worker, &q)
+	case w == nil:
+		a = &answer{Join: true}
+	case refused:
+		a = &answer{Refused: "the study gives no more runs to this worker, because of what it has sent"}
+	case err != nil:
+		a = c.blame(w, fmt.Errorf("its message cannot be read: %w", err))
+	default:
+		if err = c.check(w, op, &q); err == nil {
+			a, err = c.do(op, m, w, &q, data)
+		}
+		var f fault
+		if errors.As(err, &f) {
+			a = c.blame(w, err)
+		} else if err != nil { // of this side: the study ends, and may go on later; or it can do so later
+			a = &answer{Again: true}
+		}
 	}
-	return w
+	if a != nil {
+		c.respond(m, a)
+	}
+}
+
+// do does what a worker asks for. Without an answer and an error, the answer follows later.
+func (c *Coordinator) do(op string, m *nats.Msg, w *remote, q *request, data []byte) (*answer, error) {
+	switch h := (holder{w.name, q.Engine}); op {
+	case opFile:
+		return c.file(q)
+	case opUpload:
+		return c.store(h, q, data)
+	case opHold:
+		return &answer{Needed: c.queue.hold(h, *q.Variant)}, nil
+	case opRelease:
+		c.leave(w, q.Engine)
+		c.queue.release(h)
+		return &answer{}, nil
+	}
+	if q.Variant != nil {
+		if err := c.deliver(holder{w.name, q.Engine}, q); err != nil {
+			return nil, err
+		}
+	}
+	c.next(m, w, q.Engine)
+	return nil, nil
 }
 
 // respond answers a request. If that is lost, the worker asks again.
-func (c *Coordinator) respond(m *nats.Msg, a answer, data []byte) {
-	if message, err := pack(a, data); err == nil {
+func (c *Coordinator) respond(m *nats.Msg, a *answer) {
+	if message, err := pack(a, a.data); err == nil {
 		_ = m.Respond(message)
 	}
 }
 
-func (c *Coordinator) onStudies(m *nats.Msg, _ string) { c.respond(m, answer{Study: c.study}, nil) }
-
-func (c *Coordinator) onJoin(m *nats.Msg, worker string) {
-	var q request
-	if _, err := unpack(m.Data, &q); err != nil {
-		return
+// known returns a worker that has joined, or nil, and whether it gets no more tasks.
+func (c *Coordinator) known(worker string) (w *remote, refused bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w = c.workers[worker]; w == nil {
+		return nil, false
 	}
-	label := fmt.Sprintf("%s (%s)", shown(q.Host, 100), worker[:min(len(worker), 12)])
-	if own := simulate.Version(); q.Version != own {
-		refused := fmt.Sprintf("the worker on %s is macrostep %s, and the study runs with %s; all machines need the same version", label,
-			shown(q.Version, 100), own)
-		c.mu.Lock()
-		_, known := c.workers[worker]
-		c.mu.Unlock()
-		if !known {
+	w.seen = time.Now()
+	return w, w.bad >= mostBad
+}
+
+// join makes a worker known.
+func (c *Coordinator) join(worker string, q *request) *answer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w, own := c.workers[worker], simulate.Version()
+	switch {
+	case w == nil && len(c.workers) >= mostWorkers:
+		return &answer{Refused: "the study has too many workers"}
+	case w == nil:
+		w = &remote{name: worker, label: fmt.Sprintf("%s (%s)", shown(q.Host, 100), worker[:min(len(worker), 12)]), next: map[int]context.CancelFunc{}}
+		c.workers[worker] = w
+	}
+	w.seen = time.Now()
+	if q.Version != own {
+		refused := fmt.Sprintf("the worker on %s is macrostep %s, and the study runs with %s; all machines need the same version", w.label, shown(q.Version, 100), own)
+		if w.bad < mostBad {
 			c.queue.log(refused)
 		}
-		c.respond(m, answer{Refused: refused}, nil)
-		return
+		w.bad = mostBad
+		return &answer{Refused: refused}
 	}
-	c.mu.Lock()
-	if c.workers[worker] == nil {
-		if len(c.workers) >= mostWorkers {
-			c.mu.Unlock()
-			c.respond(m, answer{Refused: "the study has too many workers"}, nil)
-			return
-		}
-		c.workers[worker] = &remote{name: worker, label: label, next: map[int]context.CancelFunc{}}
-	}
-	c.workers[worker].seen = time.Now()
-	c.mu.Unlock()
-	c.respond(m, answer{Index: c.index}, nil)
+	return &answer{Index: c.index}
 }
 
-func (c *Coordinator) onFile(m *nats.Msg, worker string) {
-	var q request
-	if _, err := unpack(m.Data, &q); err != nil || c.known(m, worker) == nil {
-		return
-	}
-	most := max(0, min(q.Most, c.link.most))
-	if q.Hash == c.index {
-		at := max(0, min(q.At, int64(len(c.list))))
-		c.respond(m, answer{}, c.list[at:min(at+int64(most), int64(len(c.list)))])
-		return
-	}
-	path, ok := c.place[q.Hash]
-	if !ok || q.At < 0 {
-		c.respond(m, answer{Refused: "the study has no such file"}, nil)
-		return
-	}
-	data, err := readPiece(path, q.At, most)
-	if err != nil {
-		c.queue.log("a worker cannot get a file of the study: " + err.Error())
-		c.respond(m, answer{Again: true}, nil)
-		return
-	}
-	c.respond(m, answer{}, data)
-}
-
-// task reads a request of an engine, which must be about a variant or may be, and checks that the worker has that from this
-// study. It returns nil if the request is answered.
-func (c *Coordinator) task(m *nats.Msg, worker string, about bool) (q *request, data []byte) {
-	q = &request{}
-	data, err := unpack(m.Data, q)
-	w := c.known(m, worker)
+// check returns a fault if a request is not one that a worker makes.
+func (c *Coordinator) check(w *remote, op string, q *request) error {
+	about := op == opHold || op == opUpload
 	switch {
-	case w == nil:
-		return nil, nil
-	case c.refuses(w):
-		c.respond(m, answer{Refused: "the study gives no more runs to this worker, because of what it has sent"}, nil)
-		return nil, nil
-	case err != nil:
-		c.bad(m, w, "its message cannot be read: "+err.Error())
-		return nil, nil
-	case q.Variant == nil && about:
-		c.bad(m, w, "its message is about no variant")
-		return nil, nil
+	case about && q.Variant == nil:
+		return fault{errors.New("its message is about no variant")}
 	case q.Engine < 0 || q.Engine >= mostEngines:
-		c.bad(m, w, fmt.Sprintf("its message is of an engine %d", q.Engine))
-		return nil, nil
-	case q.Variant != nil && !hmac.Equal([]byte(q.Seal), []byte(c.seal(worker, *q.Variant))):
-		c.bad(m, w, fmt.Sprintf("its message is about %s, which it was not given", q.Variant))
-		return nil, nil
+		return fault{fmt.Errorf("its message is of an engine %d", q.Engine)}
+	case q.Variant != nil && !hmac.Equal([]byte(q.Seal), []byte(c.seal(w.name, *q.Variant))):
+		return fault{fmt.Errorf("its message is about %s, which it was not given", q.Variant)}
+	case q.At < 0 || op != opNext && op != opHold && op != opRelease && !hashes.MatchString(q.Hash):
+		return fault{errors.New("its message is about no piece of a file")}
 	}
-	return q, data
+	return nil
 }
 
 // seal returns what proves that the study has given a variant to a worker.
@@ -253,74 +255,88 @@ func (c *Coordinator) seal(worker string, v study.Variant) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// bad takes note of a message that a worker should not have sent. After some of them, the worker gets no more tasks.
-func (c *Coordinator) bad(m *nats.Msg, w *remote, what string) {
+// blame takes note of a fault of a worker. After some of them, it gets no more tasks.
+func (c *Coordinator) blame(w *remote, err error) *answer {
 	c.mu.Lock()
 	w.bad++
-	n := w.bad
+	last := w.bad == mostBad
 	c.mu.Unlock()
-	what = shown(what, 500)
-	if n <= mostBad {
-		c.queue.log(fmt.Sprintf("warning: the worker on %s: %s; what it was to run is given out again", w.label, what))
-	}
-	if n == mostBad {
+	what := shown(err.Error(), 500)
+	c.queue.log(fmt.Sprintf("warning: the worker on %s: %s; what it was to run is given out again", w.label, what))
+	if last {
 		c.queue.dismiss(w.name)
 		c.queue.log(fmt.Sprintf("warning: the worker on %s gets no more runs", w.label))
 	}
-	c.respond(m, answer{Refused: "the study refuses what this worker has sent: " + what}, nil)
+	return &answer{Refused: "the study refuses what this worker has sent: " + what}
 }
 
-// refuses reports whether a worker gets no more tasks.
-func (c *Coordinator) refuses(w *remote) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return w.bad >= mostBad
+// file reads a piece of a file of the study; none is its end.
+func (c *Coordinator) file(q *request) (*answer, error) {
+	most := max(0, min(q.Most, c.link.most))
+	if q.Hash == c.index {
+		at := min(q.At, int64(len(c.list)))
+		return &answer{data: c.list[at:min(at+int64(most), int64(len(c.list)))]}, nil
+	}
+	path, ok := c.place[q.Hash]
+	if !ok {
+		return nil, fault{errors.New("it wants a file that the study does not have")}
+	}
+	data, err := readPiece(path, q.At, most)
+	if err != nil {
+		c.queue.log("a worker cannot have a file of the study: " + err.Error())
+	}
+	return &answer{data: data}, err
 }
 
-func (c *Coordinator) onNext(m *nats.Msg, worker string) {
-	q, _ := c.task(m, worker, false)
-	if q == nil {
-		return
+// store appends a piece to an upload.
+func (c *Coordinator) store(h holder, q *request, data []byte) (*answer, error) {
+	err := os.MkdirAll(c.incoming(), 0o777)
+	var end int64
+	if err == nil {
+		end, err = writePiece(c.upload(h, q.Hash), q.At, data)
 	}
-	w, h := c.known(m, worker), holder{worker, q.Engine}
-	if q.Variant != nil {
-		var bad badRow
-		err := c.deliver(h, q)
-		if errors.As(err, &bad) {
-			c.bad(m, w, bad.Error())
-			return
-		}
-		if err != nil { // the study ends, and may go on later
-			c.respond(m, answer{Again: true}, nil)
-			return
-		}
+	if err != nil {
+		c.queue.log("a file of a worker cannot be stored: " + err.Error())
 	}
+	return &answer{End: end}, err
+}
+
+// next answers a request with a task, when there is one.
+func (c *Coordinator) next(m *nats.Msg, w *remote, engine int) {
 	ctx, cancel := context.WithTimeout(context.Background(), waitTime)
+	c.leave(w, engine) // a request before, whose answer was lost
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		cancel()
 		return
 	}
-	if cancel := w.next[q.Engine]; cancel != nil {
-		cancel() // of a request whose answer was lost
-	}
-	w.next[q.Engine], w.gone = cancel, false
+	w.next[engine], w.gone = cancel, false
 	c.answers.Go(func() {
 		defer cancel()
-		v, err := c.queue.next(ctx, h)
+		v, err := c.queue.next(ctx, holder{w.name, engine})
 		switch {
 		case errors.Is(err, ErrOver):
-			c.respond(m, answer{Over: true}, nil)
+			c.respond(m, &answer{Over: true})
 			c.mu.Lock()
 			w.gone = true
 			c.mu.Unlock()
 		case err != nil:
-			c.respond(m, answer{}, nil) // it asks again
+			c.respond(m, &answer{}) // it asks again
 		default:
-			c.respond(m, answer{Variant: &v, Seal: c.seal(worker, v)}, nil)
+			c.respond(m, &answer{Variant: &v, Seal: c.seal(w.name, v)})
 		}
 	})
+}
+
+// leave ends the request of an engine that waits for a task. The worker has left, unless it makes another.
+func (c *Coordinator) leave(w *remote, engine int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.gone = true
+	if cancel := w.next[engine]; cancel != nil {
+		cancel()
+	}
 }
 
 // deliver takes the result in a request.
@@ -328,7 +344,7 @@ func (c *Coordinator) deliver(h holder, q *request) error {
 	r := &Result{Variant: *q.Variant, Row: q.Row, Death: shown(q.Death, 500)}
 	fail := func(format string, a ...any) error {
 		c.queue.release(h)
-		return badRow{fmt.Errorf("the row of %s: %w", r.Variant, fmt.Errorf(format, a...))}
+		return fault{fmt.Errorf("the row of %s: %w", r.Variant, fmt.Errorf(format, a...))}
 	}
 	if q.Large != "" {
 		path, err := c.uploaded(h, q.Large)
@@ -392,53 +408,6 @@ func (c *Coordinator) uploaded(h holder, sum string) (string, error) {
 		return "", errors.New("a file is not whole")
 	}
 	return path, nil
-}
-
-func (c *Coordinator) onUpload(m *nats.Msg, worker string) {
-	q, data := c.task(m, worker, true)
-	if q == nil {
-		return
-	}
-	if !hashes.MatchString(q.Hash) {
-		c.bad(m, c.known(m, worker), "it sends a file without a hash")
-		return
-	}
-	err := os.MkdirAll(c.incoming(), 0o777)
-	var end int64
-	if err == nil {
-		end, err = writePiece(c.upload(holder{worker, q.Engine}, q.Hash), q.At, data)
-	}
-	if err != nil {
-		c.queue.log("a file of a worker cannot be stored: " + err.Error())
-		c.respond(m, answer{Again: true}, nil)
-		return
-	}
-	c.respond(m, answer{End: end}, nil)
-}
-
-func (c *Coordinator) onHold(m *nats.Msg, worker string) {
-	q, _ := c.task(m, worker, true)
-	if q == nil {
-		return
-	}
-	needed := c.queue.hold(holder{worker, q.Engine}, *q.Variant)
-	c.respond(m, answer{Needed: needed}, nil)
-}
-
-func (c *Coordinator) onRelease(m *nats.Msg, worker string) {
-	q, _ := c.task(m, worker, false)
-	if q == nil {
-		return
-	}
-	c.mu.Lock()
-	w := c.workers[worker]
-	w.gone = true // unless it asks for more
-	if cancel := w.next[q.Engine]; cancel != nil {
-		cancel()
-	}
-	c.mu.Unlock()
-	c.queue.release(holder{worker, q.Engine})
-	c.respond(m, answer{}, nil)
 }
 
 // shown returns a text of another machine for messages: one line without control characters.

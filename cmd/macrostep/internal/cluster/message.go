@@ -60,6 +60,7 @@ type answer struct {
 	Join    bool           `json:"join,omitempty"`    // the worker is not known: it must join first
 	Again   bool           `json:"again,omitempty"`   // the request cannot be met now
 	Refused string         `json:"refused,omitempty"` // why the worker must leave
+	data    []byte         // file
 }
 
 // pack makes a message of a document, one line, and bytes.

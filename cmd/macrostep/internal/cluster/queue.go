@@ -365,7 +365,7 @@ func (q *Queue) remove(t *task) {
 	}
 }
 
-// deliver takes the result of a variant. One that nobody needs any more has no effect. The error is a badRow if the row is
+// deliver takes the result of a variant. One that nobody needs any more has no effect. The error is a fault if the row is
 // none; its variant is given out again.
 func (q *Queue) deliver(h holder, r *Result) error {
 	q.mu.Lock()
@@ -396,7 +396,7 @@ func (q *Queue) deliver(h holder, r *Result) error {
 	if err := q.plan.CheckRow(t.variant, row); err != nil {
 		q.mu.Unlock()
 		q.release(h)
-		return badRow{err}
+		return fault{err}
 	}
 	if l := t.leases[h]; l != nil {
 		q.longest = max(q.longest, time.Since(l.since))
@@ -431,8 +431,8 @@ func (o *order) take(r study.Row) error {
 // errStopped is the end of a study that may go on later.
 var errStopped = errors.New("the study was interrupted")
 
-// badRow is what is wrong with a row.
-type badRow struct{ error }
+// fault is an error of a worker.
+type fault struct{ error }
 
 // watch ends leases whose time is over, until ctx is done.
 func (q *Queue) watch(ctx context.Context) {
