@@ -222,7 +222,7 @@ func TestURLRefused(t *testing.T) {
 		"nats://broker:4222":                        "nats://broker:4222",
 		"tls://me:secret@broker:4222":               "tls://broker:4222",
 		"nats://secret@broker/x":                    "nats://broker/x",
-		"nats://me:secret@a:1,nats://me:secret@b:2": "nats://b:2",
+		"nats://me:secret@a:1,nats://me:secret@b:2": "nats://a:1,nats://b:2",
 		"nats://me:secret@[::1":                     "nats://[::1",
 		"nats://me:secr%zzsecret@broker":            "nats://broker",
 		"nats://me:secret/secret@broker":            "nats://broker",
@@ -231,13 +231,14 @@ func TestURLRefused(t *testing.T) {
 		"nats://me:secret?secret@broker":            "nats://…",
 		"nats://broker?token=secret@secret":         "nats://…",
 		"://me:secret@":                             "://",
+		"me:secret@broker:4222":                     "broker:4222",
 	} {
 		_, err := host.NewClient(where, t.TempDir(), host.ClientOptions{})
 		if err == nil || !strings.HasPrefix(err.Error(), shown+": a host of FMUs has no URL; start macrostep host --listen") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", where, err)
 		}
 	}
-	for _, where := range []string{"lab7:7447", "[::1]:7447", "lab7_7447.json", `C:\\hosts\lab7.json`, "/tmp//hosts:/me@lab7.json"} {
+	for _, where := range []string{"lab7:7447", "[::1]:7447", "lab7_7447.json", `C:\\hosts\lab7.json`, "me@lab7.json", "/tmp//hosts:/me@lab7.json"} {
 		if err := host.CheckAddress(where); err != nil {
 			t.Error(err)
 		}

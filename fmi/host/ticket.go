@@ -81,23 +81,14 @@ func ticketPath(dir, address string) string {
 	return filepath.Join(dir, name+".json")
 }
 
-// CheckAddress returns an error for a URL, which no host has. The error has neither its user and password nor its query.
+// CheckAddress returns an error for a URL, or an address with a user, which no host has.
 func CheckAddress(where string) error {
-	scheme, rest, url := strings.Cut(where, "://")
-	if !url {
+	user := strings.Contains(where, "@") && !strings.ContainsAny(where, `/\`) && filepath.Ext(where) != ".json"
+	if !user && !strings.Contains(where, "://") {
 		return nil
 	}
-	// It may be no valid URL, so is not parsed.
-	switch at, end := strings.LastIndex(rest, "@"), strings.IndexAny(rest, "?#"); {
-	case end < 0:
-		rest = rest[at+1:]
-	case at < end:
-		rest = rest[at+1 : end]
-	default:
-		rest = "…" // the password has a ?, or the query an @
-	}
-	return fmt.Errorf("%s://%s: a host of FMUs has no URL; start macrostep host --listen [HOST]:PORT on its machine, copy the ticket "+
-		"whose name it prints to this one, and give that file in place of the URL", scheme, rest)
+	return fmt.Errorf("%s: a host of FMUs has no URL; start macrostep host --listen [HOST]:PORT on its machine, copy the ticket "+
+		"whose name it prints to this one, and give that file in place of the URL", secret.Plain(where))
 }
 
 // readTicket reads the ticket of a host: its address, whose ticket is in dir, or the path of a ticket.

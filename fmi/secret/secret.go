@@ -83,24 +83,32 @@ func Reached(listen string) string {
 	return host
 }
 
-// Plain returns the URL of a server, or several with commas, without users, passwords and tokens.
+// Plain returns the URL of a server, or several with commas, without what may be secret: user, password, token and query. It
+// need not be valid.
 func Plain(address string) string {
 	parts := strings.Split(address, ",")
-	if !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(p, "://") }) || !strings.Contains(address, "@") {
-		for i := range parts {
-			parts[i] = withoutUser(parts[i])
-		}
-		return strings.Join(parts, ",")
+	if strings.Contains(address, "@") && slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(p, "://") }) {
+		parts = []string{address} // the comma may be one of a password
 	}
-	return withoutUser(address) // the comma may be one of a password
+	for i, p := range parts {
+		parts[i] = plain(p)
+	}
+	return strings.Join(parts, ",")
 }
 
-func withoutUser(address string) string {
+func plain(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok {
-		scheme, rest = "", address
-	} else {
+	if ok {
 		scheme += "://"
+	} else {
+		scheme, rest = "", address
 	}
-	return scheme + rest[strings.LastIndexByte(rest, '@')+1:]
+	at, query := strings.LastIndexByte(rest, '@'), strings.IndexAny(rest, "?#")
+	switch {
+	case query < 0:
+		return scheme + rest[at+1:]
+	case at < query:
+		return scheme + rest[at+1:query]
+	}
+	return scheme + "…" // the password has a ?, or the query an @
 }

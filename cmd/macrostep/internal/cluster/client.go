@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/study"
 )
@@ -267,6 +269,9 @@ func (c *Client) ask(ctx context.Context, op string, q *request, data []byte, a 
 func (c *Client) unanswered(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return fmt.Errorf("%s: %w; raise max_payload of the server", c.link.url, err)
 	}
 	if err := c.link.refusal(); err != nil {
 		return err

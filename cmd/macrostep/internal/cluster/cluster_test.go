@@ -64,9 +64,6 @@ func worker(tasks Tasks, p *study.Plan, engines int, do before) *Worker {
 	}}
 }
 
-// slow engines take a millisecond.
-func slow(ctx context.Context, _ study.Variant) error { pause(ctx, time.Millisecond); return nil }
-
 // begin runs a worker until the function that it returns is called, or the test ends.
 func begin(t testing.TB, w *Worker) (end func()) {
 	t.Helper()

@@ -172,6 +172,7 @@ func (c *Coordinator) do(op string, m *nats.Msg, w *remote, q *request, data []b
 	case opFile:
 		return c.file(q)
 	case opUpload:
+		c.queue.hold(h, *q.Variant)
 		return c.store(h, q, data)
 	case opHold:
 		return &answer{Needed: c.queue.hold(h, *q.Variant)}, nil
@@ -191,7 +192,11 @@ func (c *Coordinator) do(op string, m *nats.Msg, w *remote, q *request, data []b
 
 // respond answers a request. If that is lost, the worker asks again.
 func (c *Coordinator) respond(m *nats.Msg, a *answer) {
-	if message, err := pack(a, a.data); err == nil {
+	message, err := pack(a, a.data)
+	if err == nil && len(message) > int(c.link.conn.MaxPayload()) {
+		message, err = pack(answer{Refused: "the answer is larger than the server lets through; raise its max_payload"}, nil)
+	}
+	if err == nil {
 		_ = m.Respond(message)
 	}
 }

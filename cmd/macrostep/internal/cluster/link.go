@@ -83,14 +83,14 @@ func (l *Link) identify(address *string, c Credentials) ([]nats.Option, error) {
 		}
 		return options, nil
 	}
-	user, password, err := userOf(*address)
+	user, err := userOf(*address)
 	if err != nil {
 		return nil, err
 	}
 	var options []nats.Option
 	if user == "" && os.Getenv(userVariable) != "" && !strings.Contains(*address, "@") {
-		user, password = os.Getenv(userVariable), os.Getenv(passwordVariable)
-		options = append(options, nats.UserInfo(user, password))
+		user = os.Getenv(userVariable)
+		options = append(options, nats.UserInfo(user, os.Getenv(passwordVariable)))
 	}
 	if user != "" && !tokens.MatchString(user) {
 		return nil, errors.New("the name of the user must have letters, digits, _ and - only, because subjects contain it")
@@ -99,21 +99,21 @@ func (l *Link) identify(address *string, c Credentials) ([]nats.Option, error) {
 	return options, nil
 }
 
-// userOf returns the user and the password in the first URL that has them.
-func userOf(address string) (user, password string, err error) {
+// userOf returns the user in the first URL that has one with a password.
+func userOf(address string) (user string, err error) {
 	for part := range strings.SplitSeq(address, ",") {
 		if !strings.Contains(part, "://") {
 			part = "nats://" + part
 		}
 		u, err := url.Parse(strings.TrimSpace(part))
 		if err != nil { // its text would have the password
-			return "", "", fmt.Errorf("%s is not the URL of a server; write special characters of a password as %%XX", secret.Plain(address))
+			return "", fmt.Errorf("%s is not the URL of a server; write special characters of a password as %%XX", secret.Plain(address))
 		}
-		if p, ok := u.User.Password(); ok && user == "" {
-			user, password = u.User.Username(), p
+		if _, ok := u.User.Password(); ok && user == "" {
+			user = u.User.Username()
 		}
 	}
-	return user, password, nil
+	return user, nil
 }
 
 // credentials reads a file of credentials.
