@@ -447,6 +447,53 @@ func TestMaxInstances(t *testing.T) {
 	}
 }
 
+// What a worker holds for ever goes to another when the time limit is over. Without one, or where a licence is missing for that,
+// there is a warning.
+func TestHolds(t *testing.T) {
+	for _, more := range []string{", time-limit: 50ms, max-instances: {a: 1}", ", max-instances: {a: 1}"} {
+		f := folder(t, 3, more)
+		q, m := queue(t, f)
+		q.mu.Lock()
+		q.lease, q.stall = 50*time.Millisecond, 50*time.Millisecond
+		q.mu.Unlock()
+		q.label("bad", "lab7")
+		go func() {
+			v, err := q.next(t.Context(), holder{"bad", 0})
+			for err == nil && t.Context().Err() == nil && q.hold(holder{"bad", 0}, v) {
+				time.Sleep(5 * time.Millisecond)
+			}
+		}()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			found, err := (&study.Study{Plan: f.Plan, Folder: f}).Run(ctx, q)
+			if err == nil && len(found.Rows) != 3 {
+				err = fmt.Errorf("%d rows", len(found.Rows))
+			}
+			done <- err
+		}()
+		for q.mu.Lock(); len(q.held) == 0; q.mu.Lock() { // the bad worker comes first
+			q.mu.Unlock()
+			time.Sleep(time.Millisecond)
+		}
+		q.mu.Unlock()
+		begin(t, worker(q.Local(), f.Plan, 1, nil))
+		if f.Plan.TimeLimit == 0 {
+			for !m.has("warning: run 0 on lab7 has taken", "time-limit") {
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+		}
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		cancel()
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A worker of another version is refused, with both versions.
 func TestVersions(t *testing.T) {
 	f := folder(t, 1, "")

@@ -223,6 +223,7 @@ func (c *Coordinator) join(worker string, q *request) *answer {
 	case w == nil:
 		w = &remote{name: worker, label: fmt.Sprintf("%s (%s)", shown(q.Host, 100), worker[:min(len(worker), 12)]), next: map[int]context.CancelFunc{}}
 		c.workers[worker] = w
+		c.queue.label(worker, w.label)
 	}
 	w.seen = time.Now()
 	if q.Version != own {

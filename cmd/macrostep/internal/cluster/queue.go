@@ -44,12 +44,14 @@ type Queue struct {
 
 	mu      sync.Mutex
 	lease   time.Duration // leaseTime; tests shorten it
+	stall   time.Duration // stallTime; tests shorten it
 	orders  []*order
-	tasks   map[int]*task    // that were given out, by their variant's ID
-	back    []*task          // of these, nobody runs
-	held    map[holder]*task // of these, somebody runs
-	seen    map[string]time.Time
-	longest time.Duration // of the runs so far
+	tasks   map[int]*task        // that were given out, by their variant's ID
+	back    []*task              // of these, nobody runs
+	held    map[holder]*task     // of these, somebody runs
+	seen    map[string]time.Time // workers
+	labels  map[string]string    // of workers elsewhere, for messages: " on MACHINE"
+	longest time.Duration        // of the runs so far
 	over    bool
 	stopped bool               // the study ends before its end: what comes now is wanted later
 	changed chan struct{}      // closed when there may be something to give out
@@ -63,7 +65,7 @@ type holder struct {
 }
 
 // own is the name of the worker in the process of the study.
-const own = "this machine"
+const own = ""
 
 // order is a call of Run.
 type order struct {
@@ -96,8 +98,8 @@ const (
 	mostDeaths = 3
 	// A run that takes so many times as long as the longest so far may be given to another worker that has nothing to do.
 	stallFactor = 10
-	// A run is worth a warning after this time.
-	stallWarning = time.Minute
+	// It is also worth a warning if it takes longer than this.
+	stallTime = time.Minute
 )
 
 // NewQueue returns the queue of a study. log takes messages; nil = nobody does.
@@ -105,7 +107,7 @@ func NewQueue(p *study.Plan, log func(text string)) *Queue {
 	if log == nil {
 		log = func(string) {}
 	}
-	q := &Queue{plan: p, log: log, lease: leaseTime, tasks: map[int]*task{}, held: map[holder]*task{}, seen: map[string]time.Time{}, changed: make(chan struct{})}
+	q := &Queue{plan: p, log: log, lease: leaseTime, stall: stallTime, tasks: map[int]*task{}, held: map[holder]*task{}, seen: map[string]time.Time{}, labels: map[string]string{}, changed: make(chan struct{})}
 	for _, n := range p.MaxInstances {
 		if q.most == 0 || n < q.most {
 			q.most = n
@@ -124,6 +126,13 @@ func (q *Queue) Close() {
 	q.wake()
 	q.mu.Unlock()
 	q.stop()
+}
+
+// label says where a worker is.
+func (q *Queue) label(worker, on string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.labels[worker] = " on " + on
 }
 
 // Local returns the tasks for a worker in this process.
@@ -382,11 +391,11 @@ func (q *Queue) deliver(h holder, r *Result) error {
 		t.deaths++
 		t.died[h.worker] = true
 		if t.deaths < mostDeaths {
-			first := t.deaths == 1
+			first, on := t.deaths == 1, q.labels[h.worker]
 			q.mu.Unlock()
 			q.release(h)
 			if first {
-				q.log(fmt.Sprintf("%s: %s; another engine tries again", r.Variant, r.Death))
+				q.log(fmt.Sprintf("%s%s: %s; another engine tries again", r.Variant, on, r.Death))
 			}
 			return nil
 		}
@@ -464,10 +473,10 @@ func (q *Queue) expire() (warnings []string) {
 		switch {
 		case now.Sub(l.seen) > q.lease, limit > 0 && age > limit+q.lease:
 			q.giveBack(h, t)
-		case age > max(stallWarning, stallFactor*q.longest) && q.longest > 0 && !t.warned:
+		case age > max(q.stall, stallFactor*q.longest) && !t.warned:
 			t.warned = true
-			warnings = append(warnings, fmt.Sprintf("warning: %s has taken %v so far on %s; the longest other took %v (the setting time-limit would end it)",
-				t.variant, age.Round(time.Second), h.worker, q.longest.Round(time.Millisecond)))
+			warnings = append(warnings, fmt.Sprintf("warning: %s%s has taken %v so far, and the longest other %v; if it hangs, end that worker, or resume the study with a time-limit",
+				t.variant, q.labels[h.worker], age.Round(time.Second), q.longest.Round(time.Millisecond)))
 		}
 	}
 	q.wake() // what is stalled may be given out
