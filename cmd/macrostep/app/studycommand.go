@@ -331,7 +331,7 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 		err = f.Sort()
 	}
 	if err == nil { // nobody joins any more
-		for _, name := range []string{study.TicketFile, study.KeysFile} {
+		for _, name := range []string{study.TicketFile, study.KeysFile, study.Incoming} {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(f.Path, name)))
 		}
 	}

@@ -79,9 +79,6 @@ func (c *Coordinator) Address() string {
 
 // listen answers requests from here on.
 func (c *Coordinator) listen() error {
-	if err := os.RemoveAll(c.incoming()); err != nil { // of an earlier process
-		return err
-	}
 	for _, op := range []string{opStudies, opJoin, opFile, opNext, opHold, opRelease, opUpload} {
 		to := subject("*.*", c.study, op)
 		if op == opStudies {
@@ -126,7 +123,7 @@ func (c *Coordinator) Close(over bool) error {
 	}
 	c.mu.Unlock()
 	c.answers.Wait()
-	return errors.Join(c.link.Close(), os.RemoveAll(c.incoming()))
+	return c.link.Close()
 }
 
 // receive answers a request.
@@ -411,6 +408,7 @@ func (c *Coordinator) uploaded(h holder, sum string) (string, error) {
 	}
 	path := c.upload(h, sum)
 	if found, err := hash(path); err != nil || found != sum {
+		_ = os.Remove(path) // to begin anew
 		return "", errors.New("a file is not whole")
 	}
 	return path, nil

@@ -475,7 +475,7 @@ func (q *Queue) expire() (warnings []string) {
 			q.giveBack(h, t)
 		case age > max(q.stall, stallFactor*q.longest) && !t.warned:
 			t.warned = true
-			warnings = append(warnings, fmt.Sprintf("warning: %s%s has taken %v so far, and the longest other %v; if it hangs, end that worker, or resume the study with a time-limit",
+			warnings = append(warnings, fmt.Sprintf("warning: %s%s has taken %v so far, and the longest other %v; if it hangs, end its engine or worker (time-limit in the study bounds runs)",
 				t.variant, q.labels[h.worker], age.Round(time.Second), q.longest.Round(time.Millisecond)))
 		}
 	}
