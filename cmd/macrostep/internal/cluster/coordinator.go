@@ -176,6 +176,10 @@ func (c *Coordinator) do(op string, m *nats.Msg, w *remote, q *request, data []b
 	case opRelease:
 		c.leave(w, q.Engine)
 		c.queue.release(h)
+		uploads, _ := filepath.Glob(c.upload(h, "*"))
+		for _, path := range uploads {
+			_ = os.Remove(path) // it goes at the end
+		}
 		return &answer{}, nil
 	}
 	if q.Variant != nil {
