@@ -64,7 +64,7 @@ var allowed = []struct {
 	{"master/fmuslave", []string{"fmi", "fmi/description", "fmi/diag", "master", "master/fmuprobe"}, nil},
 	{"master/internal/slavetest", []string{"fmi", "fmi/worker", "fmus", "master", "master/fmuslave", "test/cc", "test/probe"}, nil},
 	{"master/validate", []string{"fmi", "fmi/archive", "fmi/description", "fmi/diag", "master", "master/assemble", "master/fmuprobe", "master/fmuslave", "master/workdir", "ssp", "ssp/dialect"}, nil},
-	{"master/assemble", []string{"algorithms", "fmi", "fmi/description", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "master/native", "master/record", "master/results", "master/workdir", "ssp", "ssp/dialect", "ssp/edit"}, nil},
+	{"master/assemble", []string{"algorithms", "fmi", "fmi/description", "fmi/diag", "fmi/unit", "master", "master/fmuprobe", "master/fmuslave", "master/native", "master/record", "master/results", "master/workdir", "ssp", "ssp/dialect", "ssp/edit"}, nil},
 	{"master/measure", []string{"algorithms", "master"}, []string{"gonum.org/v1/gonum"}},
 	{"master/simulate", []string{"algorithms", "algorithms/analyze", "fmi", "fmi/diag", "fmi/host", "fmi/process", "fmi/worker", "master", "master/assemble", "master/fmuslave", "master/measure", "master/record", "master/scenario", "master/workdir", "ssp", "ssp/dialect"}, []string{"golang.org/x/sys"}},
 	{"master/supervise", []string{"fmi", "fmi/archive", "fmi/process", "fmi/worker", "master", "master/fmuslave", "master/simulate"}, []string{"golang.org/x/sys"}},

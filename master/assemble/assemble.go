@@ -557,7 +557,7 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 		slave, err := fmuslave.New(fmuslave.Config{
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Integral: p.integral, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
 			Params: p.params, Starts: p.starts, Stateless: p.stateless,
-			Options: instance, Restarts: restarts, Cache: a.options.Cache, Quirks: c.Quirks,
+			Options: instance, Restarts: restarts, Cache: &a.model.cache, Quirks: c.Quirks,
 			Sandbox: sandbox, Sandboxed: a.options.Sandboxed && sandbox != nil,
 		})
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/fmuprobe"
 	"github.com/macrostep/macrostep/master/workdir"
 )
 
@@ -18,6 +19,7 @@ import (
 type Model struct {
 	first *Assembly // with the values of Options.Set
 	copy  workdir.Copy
+	cache fmuprobe.Cache
 
 	mu    sync.Mutex // for all below
 	users int        // open assemblies; the first one belongs to the model
@@ -31,7 +33,7 @@ type Model struct {
 // options concurrently. The model is never nil: with an error, it has the findings, and the FMUs that could be opened until Close.
 func OpenModel(path string, o Options) (*Model, error) {
 	a := &Assembly{Findings: diag.List{Strict: o.Strict}, opening: fmi.OpenOptions{Strict: o.Strict, Compile: o.Compile}}
-	m := &Model{first: a, users: 1, placed: map[string]bool{}}
+	m := &Model{first: a, users: 1, placed: map[string]bool{}, cache: fmuprobe.Cache{Dir: o.Cache}}
 	a.model = m
 	return m, a.openAt(path, o)
 }

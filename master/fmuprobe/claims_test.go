@@ -54,7 +54,7 @@ func TestVerifyFeedthrough(t *testing.T) {
 			var trace bytes.Buffer
 			s := started(t, fmuslave.Config{
 				Name: "c", FMU: silent(t), Inputs: []string{"u[1]", "u[2]"}, Outputs: []string{"y[1]", "y[2]"},
-				Starts: reals(t, c.starts), Cache: t.TempDir(), Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)},
+				Starts: reals(t, c.starts), Cache: &fmuprobe.Cache{Dir: t.TempDir()}, Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)},
 			}, unitTime)
 			before := outputs(t, s)
 			for k := range 2 {
@@ -125,7 +125,7 @@ func TestVerifyDerivatives(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := started(t, fmuslave.Config{Name: "c", FMU: c.fmu, Inputs: strings.Fields(c.in), Outputs: strings.Fields(c.out),
-				Starts: c.starts, Cache: t.TempDir()}, unitTime)
+				Starts: c.starts, Cache: &fmuprobe.Cache{Dir: t.TempDir()}}, unitTime)
 			for k := range 2 {
 				got, err := s.VerifyDerivatives(t.Context(), unitTime, c.H)
 				if c.says != "" {

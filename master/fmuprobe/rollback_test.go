@@ -20,7 +20,7 @@ import (
 func lived(tb testing.TB, cache, capabilities string, macros []string, starts ...fmuslave.Value) *fmuslave.Slave {
 	tb.Helper()
 	return started(tb, fmuslave.Config{Name: "c", FMU: slavetest.Life(tb, probe.LifeCapabilities+capabilities, macros...),
-		Inputs: []string{"u"}, Outputs: []string{"y"}, Starts: starts, Cache: cache}, unitTime)
+		Inputs: []string{"u"}, Outputs: []string{"y"}, Starts: starts, Cache: &fmuprobe.Cache{Dir: cache}}, unitTime)
 }
 
 // What an FMU does after going back decides whether anything may rely on it (fmi2 59).
@@ -174,8 +174,11 @@ func TestReplayCache(t *testing.T) {
 		"huge":          string(good) + strings.Repeat(" ", 1<<17),
 	} {
 		must(t, os.WriteFile(files[0], []byte(content), 0o600))
+		verify(0.01, true) // it was read before
+		s = lived(t, dir, "", restarts)
 		t.Run(name, func(t *testing.T) { verify(0.01, false) })
 	}
+	s = lived(t, dir, "", restarts)
 	verify(0.01, true) // the last one was written anew
 	for k := range 40 {
 		verify(1e-3*float64(k+20)+1e-7, false)
@@ -202,6 +205,8 @@ func TestReplayCache(t *testing.T) {
 	must(t, os.WriteFile(blocked, nil, 0o600))
 	s = lived(t, blocked, "", []string{"RESTART=2e-5"})
 	verify(0.01, false)
+	verify(0.01, true)
+	s = lived(t, blocked, "", []string{"RESTART=2e-5"})
 	verify(0.01, false)
 
 	dir = t.TempDir()

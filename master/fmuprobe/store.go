@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/master"
@@ -22,10 +23,22 @@ const storeVersion = 4
 // mostEntries bounds the entries of each kind in one file; the oldest go first.
 const mostEntries = 16
 
+// Cache is a folder for measurements of FMUs. It remembers what was found there once, so that runs of an opened model do not read
+// it again and again. Its methods may be called by several goroutines; a nil Cache stores nothing.
+type Cache struct {
+	Dir string // "" = nothing is stored
+
+	mu    sync.Mutex
+	found map[[3]string]json.RawMessage // by FMU, kind and what the measurement is about
+}
+
+// mostFound bounds what a Cache remembers.
+const mostFound = 1000
+
 // Store stores the measurements of one FMU in a file. A file that cannot be read or written is ignored: the
 // measurements are repeated.
 type Store struct {
-	Dir   string // "" = nothing is stored
+	*Cache
 	FMU   string // hash of the FMU and its settings; "" = nothing is stored
 	Model string // its name, for readers of the file
 }
@@ -159,16 +172,35 @@ func (s Store) load() storeFile {
 	return f
 }
 
-func (s Store) usable() bool { return s.Dir != "" && s.FMU != "" }
+func (s Store) usable() bool { return s.Cache != nil && s.Dir != "" && s.FMU != "" }
 
 // recall reads a stored measurement, and reports whether there is one.
 func (s Store) recall(kind, about string, to any) bool {
 	if !s.usable() {
 		return false
 	}
-	f, wanted := s.load(), entry{Kind: kind, Platform: platform(), About: about}
-	i := slices.IndexFunc(f.Entries, func(e entry) bool { return e.same(&wanted) })
-	return i >= 0 && json.Unmarshal(f.Entries[i].Value, to) == nil
+	s.mu.Lock()
+	value, known := s.found[[3]string{s.FMU, kind, about}]
+	s.mu.Unlock()
+	if !known {
+		f, wanted := s.load(), entry{Kind: kind, Platform: platform(), About: about}
+		i := slices.IndexFunc(f.Entries, func(e entry) bool { return e.same(&wanted) })
+		if i < 0 {
+			return false
+		}
+		value = f.Entries[i].Value
+		s.remember(kind, about, value)
+	}
+	return json.Unmarshal(value, to) == nil
+}
+
+func (s Store) remember(kind, about string, value json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found == nil || len(s.found) >= mostFound {
+		s.found = map[[3]string]json.RawMessage{}
+	}
+	s.found[[3]string{s.FMU, kind, about}] = value
 }
 
 // keep writes the file again with a measurement.
@@ -177,6 +209,7 @@ func (s Store) keep(kind, about string, v any) {
 	if err != nil || !s.usable() {
 		return
 	}
+	s.remember(kind, about, value)
 	f, fresh := s.load(), entry{kind, platform(), about, value}
 	f.Model = s.Model
 	n := 0 // of the kind, the newest first

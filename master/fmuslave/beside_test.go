@@ -7,6 +7,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuprobe"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/test/probe"
 )
@@ -34,7 +35,7 @@ func TestSandbox(t *testing.T) {
 		"it may write, an empty folder": {bare: "it is large", untested: "in an empty folder (c (test of promises 1): no process for the FMU: a process is asked for), perhaps for want of files"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config := fmuslave.Config{FMU: lifeFMU(t, probe.LifeCapabilities), Cache: t.TempDir()}
+			config := fmuslave.Config{FMU: lifeFMU(t, probe.LifeCapabilities), Cache: &fmuprobe.Cache{Dir: t.TempDir()}}
 			if !c.none {
 				config.Sandbox = &fmuslave.Sandbox{Launcher: refuser{}, Dir: func() (string, string, error) { return t.TempDir(), c.bare, nil }}
 			}

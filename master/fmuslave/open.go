@@ -7,6 +7,7 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuprobe"
 )
 
 // owner is a slave that closes its FMU.
@@ -41,7 +42,7 @@ func Open(name, path string, starts ...Value) (master.Subsystem, error) {
 // Of returns an open FMU as a subsystem with this name, and all its inputs and outputs. It may be called any
 // number of times. The FMU belongs to the caller and must stay open until the runs are closed.
 func Of(name string, f *fmi.FMU, starts ...Value) (*Slave, error) {
-	c := Config{Name: name, FMU: f, Starts: starts, Cache: CacheDir()}
+	c := Config{Name: name, FMU: f, Starts: starts, Cache: &fmuprobe.Cache{Dir: CacheDir()}}
 	for k := range f.Description.Variables {
 		switch v := &f.Description.Variables[k]; v.Causality {
 		case description.Input:

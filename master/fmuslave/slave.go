@@ -12,6 +12,7 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuprobe"
 )
 
 // Value is a typed start value of a variable, in the FMU's unit.
@@ -41,8 +42,8 @@ type Config struct {
 	// Restarts is how often the process of the instance may be replaced (fmi.InstanceOptions.Restarts); it
 	// requires Options.Launcher. 0 = never.
 	Restarts int
-	// Cache is the folder for measurements of the FMU, see CacheDir; "" = measure each time.
-	Cache  string
+	// Cache is for measurements of the FMU, with the folder CacheDir for instance; nil = measure each time.
+	Cache  *fmuprobe.Cache
 	Quirks Quirk
 
 	Aside bool // it is not the instance of the run: given values are not read back

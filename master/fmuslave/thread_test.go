@@ -10,6 +10,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuprobe"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/internal/slavetest"
 	"github.com/macrostep/macrostep/test/probe"
@@ -54,7 +55,7 @@ func TestThreadLocalState(t *testing.T) {
 				var subs []master.Subsystem
 				for _, name := range []string{"one", "two"} {
 					s, err := fmuslave.New(fmuslave.Config{Name: name, FMU: f, Inputs: []string{"u"}, Outputs: []string{"y"}, Watch: []string{"instances"},
-						Cache: t.TempDir(), Options: fmi.InstanceOptions{Log: func(m fmi.LogMessage) { said = append(said, m.Text) }}})
+						Cache: &fmuprobe.Cache{Dir: t.TempDir()}, Options: fmi.InstanceOptions{Log: func(m fmi.LogMessage) { said = append(said, m.Text) }}})
 					must(t, err)
 					s.KeepStepCost(H, 1) // so that threads seem to pay
 					subs = append(subs, s)

@@ -352,7 +352,7 @@ func (t *slopeTest) within() error {
 func (s *Slave) store() fmuprobe.Store { return s.config.store() }
 
 func (c *Config) store() fmuprobe.Store {
-	return fmuprobe.Store{Dir: c.Cache, FMU: c.identity(), Model: c.FMU.Description.ModelName}
+	return fmuprobe.Store{Cache: c.Cache, FMU: c.identity(), Model: c.FMU.Description.ModelName}
 }
 
 // Instance returns the instance, nil before the initialisation. It belongs to the slave.

@@ -39,7 +39,10 @@ func (r *run) own() (paths []string) {
 		all = append(all, w.Path, r.At(w.Path))
 	}
 	for _, path := range all {
-		if abs, err := filepath.Abs(path); err == nil && path != "" { // absolute, because an FMU may change the working folder
+		if path == "" {
+			continue
+		}
+		if abs, err := filepath.Abs(path); err == nil { // absolute, because an FMU may change the working folder
 			paths = append(paths, abs)
 		}
 	}
@@ -83,13 +86,16 @@ func (r *run) watchFolder() (end func(m *master.Result, failed error)) {
 // moveAside lets this process, an engine, work in a copy of the working folder: for an analysis, and as one of several engines
 // of a study, which run the same FMUs at the same time, unless these are known to leave the folder as it is.
 func (m *Model) moveAside(s *System) error {
+	if m.inside != nil {
+		return nil
+	}
 	into := m.aside
 	if into == nil && m.expendable {
 		if _, harmless := inFolder(s.System); !harmless {
 			into = &m.home
 		}
 	}
-	if into == nil || m.inside != nil {
+	if into == nil {
 		return nil
 	}
 	bare, err := into.Enter()

@@ -187,6 +187,9 @@ const flushInterval = 250 * time.Millisecond
 // flushRegularly flushes the files on another goroutine, because the run cannot while an FMU
 // hangs. The returned function stops it.
 func (r *run) flushRegularly() (stop func()) {
+	if r.table == nil && r.attempts == nil && r.calls == nil {
+		return func() {}
+	}
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -3,13 +3,17 @@ package simulate
 import (
 	"runtime"
 	"runtime/debug"
+	"sync"
 )
 
 // Platform returns operating system and architecture, such as linux/amd64.
 func Platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
 // Version returns the module version of the binary, or its commit.
-func Version() string {
+func Version() string { return version() }
+
+// version is read once, because every manifest has it.
+var version = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
@@ -27,4 +31,4 @@ func Version() string {
 		}
 	}
 	return revision + modified
-}
+})

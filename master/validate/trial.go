@@ -267,7 +267,7 @@ func (t *tryout) plan() {
 // config returns the configuration of a slave with all inputs and outputs and, if all is set, with
 // local variables.
 func (t *tryout) config(name string, all bool) fmuslave.Config {
-	c := fmuslave.Config{Name: strings.TrimSuffix(filepath.Base(t.file), ".fmu") + " (" + name + ")", FMU: t.f, Cache: t.o.Cache,
+	c := fmuslave.Config{Name: strings.TrimSuffix(filepath.Base(t.file), ".fmu") + " (" + name + ")", FMU: t.f, Cache: &fmuprobe.Cache{Dir: t.o.Cache},
 		Options: fmi.InstanceOptions{Launcher: t.o.Launcher, StepTimeout: t.o.StepTimeout, Log: t.log}, Aside: true}
 	if t.o.Launcher != nil {
 		c.Sandbox, c.Sandboxed = &fmuslave.Sandbox{Launcher: t.o.Launcher, Dir: t.o.copy.Dir}, true

@@ -110,7 +110,11 @@ func delayCollection() {
 	const factor = 4 // of the least heap that is collected
 	if os.Getenv("GOGC") == "" {
 		usual := debug.SetGCPercent(factor * 100)
-		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
+		runtime.AddCleanup(new([64]byte), func(percent int) {
+			if other := debug.SetGCPercent(percent); other != factor*100 { // set meanwhile
+				debug.SetGCPercent(other)
+			}
+		}, usual)
 	}
 }
 

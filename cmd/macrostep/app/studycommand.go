@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -295,7 +294,7 @@ func (p *program) warnOfFactors(plan *study.Plan, warnings []string) {
 
 // carryOut makes the runs of a study and prints what they give.
 func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder) (err error) {
-	debug.SetGCPercent(collectionPercent)
+	collectRarely()
 	if err := r.apply(f.Plan); err != nil {
 		return err
 	}

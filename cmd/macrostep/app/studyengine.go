@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -28,9 +27,11 @@ const (
 	studyRunWork  = "study run"
 )
 
-// collectionPercent has the processes of a study collect garbage rarely: a run leaves some hundred
-// kilobytes, and little memory is in use.
-const collectionPercent = 800
+// collectRarely has a process of a study collect garbage only after as much as this, which nobody touches: a run leaves some
+// hundred kilobytes, and little memory is in use.
+func collectRarely() { untouched = make([]byte, 32<<20) }
+
+var untouched []byte
 
 // studyWorks are done in an engine: opening the system of a folder, and running a variant of it.
 func studyWorks(with extensions) map[string]supervise.Work {
@@ -56,7 +57,7 @@ func studyWorks(with extensions) map[string]supervise.Work {
 					return nil, err
 				}
 			}
-			debug.SetGCPercent(collectionPercent)
+			collectRarely()
 			if !setsWorkers(folder.Plan) {
 				runtime.GOMAXPROCS(1) // the other cores have engines of their own
 			}
