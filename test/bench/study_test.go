@@ -22,7 +22,8 @@ import (
 const variants = 2000
 
 // BenchmarkStudy compares the runs of a study with a loop over an opened model in one process that collects the same values:
-// the quarter car for 1 s at 1 ms. It reports the processor time of a run, and the gain by a second engine or goroutine.
+// the quarter car for 1 s at 1 ms. It reports the processor time of a run, with one engine or goroutine and with one for each
+// core, and the gain by the others.
 func BenchmarkStudy(b *testing.B) {
 	t := build(b)
 	s := quarterCar(b, t)
@@ -40,9 +41,13 @@ collect: [maximum(chassis.v_c), minimum(chassis.v_c), final(chassis.v_c), mean(w
 	}
 	each := func(c cost) float64 { return c.cpu / variants * 1e6 }
 	cores := runtime.GOMAXPROCS(0)
-	b.Run("processor", func(b *testing.B) {
+	processor := func(b *testing.B, engines int) {
 		paired(b, [2]string{"study-µs/run", "loop-µs/run"}, "ratio", func(m, f float64) float64 { return m / f },
-			func() float64 { return each(study(cores)) }, func() float64 { return each(loop(b, s.path, cores)) })
+			func() float64 { return each(study(engines)) }, func() float64 { return each(loop(b, s.path, engines)) })
+	}
+	b.Run("processor", func(b *testing.B) {
+		b.Run("one", func(b *testing.B) { processor(b, 1) })
+		b.Run("cores", func(b *testing.B) { processor(b, cores) })
 	})
 	b.Run("gain", func(b *testing.B) {
 		paired(b, [2]string{"study-gain", "loop-gain"}, "ratio", func(m, f float64) float64 { return m / f },

@@ -15,18 +15,27 @@ import (
 // start-up code of C gets from it. The start-up code of Go does not, so that glibc calls none in a program
 // without cgo, and runDestructors does so instead.
 
-// flushFree flushes the streams of glibc that no thread holds. A thread may hold one for ever, for example
-// while it waits for a line. fflush(NULL) would wait for it, and meanwhile nobody could open or close a stream.
-// It returns false for another C library.
-func flushFree() bool {
+// streamFunctions returns the functions of glibc for its streams; nil for another C library.
+var streamFunctions = sync.OnceValue(func() map[string]uintptr {
 	f := map[string]uintptr{}
 	for _, name := range []string{"_IO_list_lock", "_IO_list_unlock", "_IO_iter_begin", "_IO_iter_end", "_IO_iter_next", "_IO_iter_file",
 		"ftrylockfile", "funlockfile", "fflush_unlocked"} {
 		p, err := libcSymbol(name)
 		if err != nil {
-			return false
+			return nil
 		}
 		f[name] = p
+	}
+	return f
+})
+
+// flushFree flushes the streams of glibc that no thread holds. A thread may hold one for ever, for example
+// while it waits for a line. fflush(NULL) would wait for it, and meanwhile nobody could open or close a stream.
+// It returns false for another C library.
+func flushFree() bool {
+	f := streamFunctions()
+	if f == nil {
+		return false
 	}
 	runtime.LockOSThread() // which holds the streams
 	defer runtime.UnlockOSThread()
