@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
@@ -29,9 +30,9 @@ const (
 
 // collectRarely has a process of a study collect garbage only after as much as this, which nobody touches: a run leaves some
 // hundred kilobytes, and little memory is in use.
-func collectRarely() { untouched = make([]byte, 32<<20) }
+func collectRarely() { untouched.Store(new([32 << 20]byte)) }
 
-var untouched []byte
+var untouched atomic.Pointer[[32 << 20]byte]
 
 // studyWorks are done in an engine: opening the system of a folder, and running a variant of it.
 func studyWorks(with extensions) map[string]supervise.Work {
