@@ -49,27 +49,21 @@ func (j *Job) Send(event any) {
 	}
 }
 
-// Limit sets the limits that the supervisor enforces, until it sets others.
+// Limit sets the limits that the supervisor enforces.
 func (j *Job) Limit(l Limits) {
 	j.engine.mu.Lock()
-	same := j.engine.limits == l
-	j.engine.limits = l
+	j.engine.call = l.Call
 	j.engine.mu.Unlock()
-	if !same {
-		j.engine.send(answer{Limits: &l})
-	}
+	j.engine.send(answer{Limits: &l})
 }
 
 // Settle sends the answer and the error of the work in advance, before FMUs are terminated and freed. If the
-// process ends before the work does, they are valid; otherwise those that the work returns are, which may be AsSettled.
+// process ends before the work does, they are valid; otherwise those that the work returns are.
 func (j *Job) Settle(result any, err error) {
 	a := answered(result, err)
 	a.Settled = true
 	j.engine.send(a)
 }
-
-// AsSettled is the answer of a work that is the one of Job.Settle, with its error.
-var AsSettled any = new(struct{ settled bool })
 
 // OnLost sets the function that is called if the supervisor ends before the work; nil = none. The
 // process exits when f returns, at the latest after half a second.
@@ -92,8 +86,8 @@ type served struct {
 	mu     sync.Mutex // for what follows
 	out    *json.Encoder
 	lost   func()
-	busy   bool // at work
-	limits Limits
+	busy   bool          // at work
+	call   time.Duration // limit of calls into FMUs
 }
 
 // isEngine reports whether the process was started as an engine.
@@ -149,7 +143,7 @@ func serve(c Config) error {
 	for p := range pieces {
 		s.do(p)
 	}
-	fmi.Exit(0, fmi.ExitTime(s.limits.Call)+killPatience) // the supervisor is first to end it
+	fmi.Exit(0, fmi.ExitTime(s.call)+killPatience) // the supervisor is first to end it
 	return nil
 }
 
@@ -244,9 +238,6 @@ func (s *served) do(r piece) {
 
 // answered returns the answer for the result of a work.
 func answered(result any, failed error) (a answer) {
-	if result == AsSettled {
-		return a
-	}
 	var err error
 	if a.Answer, err = json.Marshal(result); failed == nil {
 		failed = err

@@ -355,9 +355,6 @@ func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.
 			e.mu.Lock()
 			l.busy = false
 			e.mu.Unlock()
-			if a.Answer == nil && a.Error == "" && settled != nil { // AsSettled
-				a.Answer, a.Error = settled.Answer, settled.Error
-			}
 			err := a.failed()
 			if l.page != nil && simulate.Left(l.page.Find) {
 				_, _ = e.end() // what ends it then matters less

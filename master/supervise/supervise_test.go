@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	supervise.Main(supervise.Config{
-		Works:    map[string]supervise.Work{"end": end, "echo": echo, "wait": wait, "settle": settle, "limit": limit, "fill": fill},
+		Works:    map[string]supervise.Work{"end": end, "echo": echo, "wait": wait},
 		Builders: map[string]simulate.Builder{"oscillator": oscillator},
 	})
 	os.Exit(m.Run())
@@ -61,49 +61,10 @@ func echo(j *supervise.Job) (any, error) {
 	return j.Request, nil
 }
 
-// settle answers in advance, and ends as the request wants.
-func settle(j *supervise.Job) (any, error) {
-	var how string
-	if err := json.Unmarshal(j.Request, &how); err != nil {
-		return nil, err
-	}
-	switch how {
-	case "fails":
-		j.Settle("in advance", errors.New("it failed"))
-	default:
-		j.Settle("in advance", nil)
-	}
-	if how == "other" {
-		return "other", nil
-	}
-	if how == "exit" {
-		endBy(how)
-	}
-	return supervise.AsSettled, nil
-}
-
 func wait(j *supervise.Job) (any, error) {
 	j.Send("waiting")
 	<-j.Context.Done()
 	return nil, context.Cause(j.Context)
-}
-
-// limit sets a limit of memory in MiB.
-func limit(j *supervise.Job) (any, error) {
-	var most uint64
-	err := json.Unmarshal(j.Request, &most)
-	j.Limit(supervise.Limits{Memory: most << 20})
-	return nil, err
-}
-
-// fill takes 200 MiB and waits.
-func fill(j *supervise.Job) (any, error) {
-	memory := make([]byte, 200<<20)
-	for i := 0; i < len(memory); i += 1 << 10 {
-		memory[i] = 1
-	}
-	<-j.Context.Done()
-	return memory[0], nil
 }
 
 // dying ends its process in the step from a time on.
@@ -165,20 +126,6 @@ func TestEngine(t *testing.T) {
 		_, err = e.Do(t.Context(), "wait", nil, func(json.RawMessage) { e.Kill("enough") })
 		if !errors.As(err, &death) || !death.Killed || err.Error() != "enough" {
 			t.Errorf("a killed engine gives %v", err)
-		}
-	}
-}
-
-// The answer in advance is that of a work which ends so, or ends its process.
-func TestSettled(t *testing.T) {
-	e := supervise.New(supervise.Options{})
-	defer e.Close()
-	for _, c := range []struct{ how, answer, failed string }{
-		{"as settled", `"in advance"`, ""}, {"other", `"other"`, ""}, {"fails", `"in advance"`, "it failed"}, {"exit", `"in advance"`, "exited with code 0"},
-	} {
-		answer, err := e.Do(t.Context(), "settle", c.how, nil)
-		if string(answer) != c.answer || (err == nil) != (c.failed == "") || err != nil && !strings.Contains(err.Error(), c.failed) {
-			t.Errorf("%s: answer %s, error %v", c.how, answer, err)
 		}
 	}
 }

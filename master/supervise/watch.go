@@ -15,20 +15,19 @@ type watch struct {
 	engine *Engine
 	link   *link
 
-	mu      sync.Mutex
-	limits  Limits
-	base    uint64        // memory in use when the first limit was set
-	news    chan struct{} // receives when limits have changed
-	looking sync.WaitGroup
-	started bool // looking
-	done    chan struct{}
+	mu     sync.Mutex
+	limits Limits
+	base   uint64        // memory in use when the first limit was set
+	news   chan struct{} // receives when limits have changed
 }
 
-// begin starts the watch, with the limits of the work before; stop ends it.
+// begin starts the watch; stop ends it.
 func (w *watch) begin() (stop func()) {
-	w.news, w.done = make(chan struct{}, 1), make(chan struct{})
-	w.limit(w.link.limits)
-	return func() { close(w.done); w.looking.Wait() }
+	w.news = make(chan struct{}, 1)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { w.look(done) })
+	return func() { close(done); wg.Wait() }
 }
 
 // limit sets the limits from now on.
@@ -38,10 +37,6 @@ func (w *watch) limit(l Limits) {
 		w.base = w.link.child.Memory()
 	}
 	w.mu.Unlock()
-	if !w.started && l != (Limits{}) {
-		w.started = true
-		w.looking.Go(w.look)
-	}
 	select {
 	case w.news <- struct{}{}:
 	default:
@@ -61,7 +56,7 @@ const (
 const patience = 10 * time.Second
 
 // look checks the limits of the engine periodically.
-func (w *watch) look() {
+func (w *watch) look(done <-chan struct{}) {
 	since := map[fmi.Call]time.Time{} // current calls, with the time when each was first seen
 	last := time.Now()
 	var life life
@@ -78,7 +73,7 @@ func (w *watch) look() {
 		}
 		timer := time.NewTimer(every)
 		select {
-		case <-w.done:
+		case <-done:
 			timer.Stop()
 			return
 		case <-w.news:

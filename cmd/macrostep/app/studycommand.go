@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -294,7 +295,7 @@ func (p *program) warnOfFactors(plan *study.Plan, warnings []string) {
 
 // carryOut makes the runs of a study and prints what they give.
 func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder) (err error) {
-	collectRarely()
+	debug.SetGCPercent(collectionPercent)
 	if err := r.apply(f.Plan); err != nil {
 		return err
 	}

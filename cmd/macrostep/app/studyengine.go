@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
@@ -28,11 +28,9 @@ const (
 	studyRunWork  = "study run"
 )
 
-// collectRarely has a process of a study collect garbage only after as much as this, which nobody touches: a run leaves some
-// hundred kilobytes, and little memory is in use.
-func collectRarely() { untouched.Store(new([32 << 20]byte)) }
-
-var untouched atomic.Pointer[[32 << 20]byte]
+// collectionPercent has the processes of a study collect garbage rarely: a run leaves some hundred
+// kilobytes, and little memory is in use.
+const collectionPercent = 800
 
 // studyWorks are done in an engine: opening the system of a folder, and running a variant of it.
 func studyWorks(with extensions) map[string]supervise.Work {
@@ -58,7 +56,7 @@ func studyWorks(with extensions) map[string]supervise.Work {
 					return nil, err
 				}
 			}
-			collectRarely()
+			debug.SetGCPercent(collectionPercent)
 			if !setsWorkers(folder.Plan) {
 				runtime.GOMAXPROCS(1) // the other cores have engines of their own
 			}
