@@ -194,6 +194,23 @@ func (p *Plan) checkShape(r *Row) error {
 	return nil
 }
 
+// LongestRow bounds the row of a variant in bytes of JSON.
+func (p *Plan) LongestRow(v Variant) int64 {
+	const number, others = 32, 256 << 10
+	n := int64(others + number*len(p.Quantities))
+	for _, value := range v.Values {
+		n += 6 * int64(len(value)) // escaped
+	}
+	if v.Samples && p.Optimise != nil {
+		for _, fit := range p.Optimise.Fit {
+			if i, err := p.quantity(fit.Quantity); err == nil {
+				n += number * int64(p.Quantities[i].points())
+			}
+		}
+	}
+	return n
+}
+
 // checkCurves returns what is wrong with the curves of a row: certainty compares them with the measurements, point by point.
 func (p *Plan) checkCurves(r *Row) error {
 	if !r.Samples || r.Status != OK || p.Optimise == nil {

@@ -92,7 +92,7 @@ type studyRequest struct {
 	checks               int // 0 = as the plan says
 }
 
-func (p *program) runStudy(c *cli.Context) error {
+func (p *program) runStudy(c *cli.Context) (err error) {
 	r, err := parseStudy(c)
 	if err != nil {
 		return err
@@ -102,12 +102,20 @@ func (p *program) runStudy(c *cli.Context) error {
 			return &usageError{"study", fmt.Errorf("--%s: %w", flagServe, err)}
 		}
 	}
+	con := newConsole(p.stderr)
+	var link *cluster.Link
+	if r.nats != "" { // before there is a folder
+		if link, err = cluster.Connect(r.nats, r.credentials, con.print); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, link.Close()) }()
+	}
 	f, err := p.studyFolder(c.Context, r)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return p.carryOut(c.Context, r, f)
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return p.carryOut(c.Context, r, f, con, link)
 }
 
 func parseStudy(c *cli.Context) (*studyRequest, error) {
@@ -294,7 +302,7 @@ func (p *program) warnOfFactors(plan *study.Plan, warnings []string) {
 }
 
 // carryOut makes the runs of a study and prints what they give.
-func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder) (err error) {
+func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder, con *console, link *cluster.Link) (err error) {
 	debug.SetGCPercent(collectionPercent)
 	if err := r.apply(f.Plan); err != nil {
 		return err
@@ -303,10 +311,9 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 		fmt.Fprintf(p.stderr, "warning: all runs share the working folder, because no copies can be made (%v): if FMUs write files there, those of one "+
 			"run overwrite those of others and your own; start the study in a folder of its own\n", err)
 	}
-	con := newConsole(p.stderr)
 	queue := cluster.NewQueue(f.Plan, con.print)
 	defer queue.Close()
-	coordinator, err := openStudy(r, f, queue)
+	coordinator, err := openStudy(r, f, queue, link)
 	if err != nil {
 		return r.later(err, f)
 	}
@@ -375,6 +382,12 @@ func (r *studyRequest) later(err error, f *study.Folder) error {
 	}
 	if r.nats != "" {
 		text += " --" + flagNATS + " " + secret.Plain(r.nats)
+		if r.credentials.File != "" {
+			text += " --" + flagCredentials + " " + r.credentials.File
+		}
+		if r.credentials.CA != "" {
+			text += " --" + flagCA + " " + r.credentials.CA
+		}
 	}
 	if r.checks > 0 {
 		text += fmt.Sprintf(" --%s %d", flagCheck, r.checks)
@@ -426,12 +439,12 @@ func cause(err error) error {
 }
 
 // openStudy lets workers on other machines have tasks of a queue, if the user wants them to; nil = not.
-func openStudy(r *studyRequest, f *study.Folder, q *cluster.Queue) (*cluster.Coordinator, error) {
+func openStudy(r *studyRequest, f *study.Folder, q *cluster.Queue, link *cluster.Link) (*cluster.Coordinator, error) {
 	switch {
 	case r.serve != "":
 		return cluster.Serve(q, f, r.serve)
 	case r.nats != "":
-		return cluster.Offer(q, f, r.nats, r.credentials)
+		return cluster.Offer(q, f, link)
 	}
 	return nil, nil
 }

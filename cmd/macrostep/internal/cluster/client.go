@@ -17,6 +17,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/study"
 )
@@ -44,6 +45,9 @@ const (
 	patience   = time.Hour        // without an answer, after which the worker ends
 )
 
+// longestDeath bounds the reason for the end of an engine in bytes.
+const longestDeath = 2000
+
 // Join makes a worker known to a study. identity may be "" if there is only one. log takes messages.
 func Join(ctx context.Context, l *Link, identity string, log func(text string)) (*Client, error) {
 	c := &Client{link: l, name: l.name + "." + random(6), study: cmp.Or(identity, l.study), log: log, silentTime: silentTime, patience: patience, index: l.index, seals: map[int]string{}}
@@ -60,22 +64,22 @@ func (c *Client) Study() string { return c.study }
 
 // choose waits for the study, or for one if there is only one.
 func (c *Client) choose(ctx context.Context) error {
-	for waiting := false; ; waiting = true {
+	for tries := 0; ; tries++ {
 		all, err := c.studies(ctx)
 		switch {
 		case err != nil:
 			return err
 		case slices.Contains(all, c.study):
 			return nil
-		case c.study != "" && len(all) > 0:
+		case c.study != "" && len(all) > 0 && tries > 5: // it was not just about to answer
 			return fmt.Errorf("the server has no study %s; it has %s", c.study, strings.Join(all, ", "))
-		case len(all) > 1:
+		case c.study == "" && len(all) > 1:
 			return fmt.Errorf("the server has several studies; choose one with --study: %s", strings.Join(all, ", "))
-		case len(all) == 1:
+		case c.study == "" && len(all) == 1:
 			c.study = all[0]
 			return nil
-		case !waiting:
-			c.log("waiting for a study")
+		case tries == 0:
+			c.log("waiting for the study")
 		}
 		pause(ctx, askAgain)
 	}
@@ -136,7 +140,7 @@ func (c *Client) join(ctx context.Context) error {
 func (c *Client) Next(ctx context.Context, engine int, r *Result) (v study.Variant, err error) {
 	q := &request{Engine: engine}
 	if r != nil {
-		q.Variant, q.Seal, q.Row, q.Death = &r.Variant, c.seal(engine), r.Row, r.Death
+		q.Variant, q.Seal, q.Row, q.Death = &r.Variant, c.seal(engine), r.Row, diag.Clip(r.Death, longestDeath)
 		if err := c.send(ctx, q, r.Kept); err != nil {
 			return v, err
 		}
@@ -260,15 +264,25 @@ func (c *Client) ask(ctx context.Context, op string, q *request, data []byte, a 
 		case !a.Again:
 			c.answered()
 			return rest, nil
+		default:
+			if err := c.unanswered(ctx, errLater); err != nil {
+				return nil, err
+			}
 		}
 		pause(ctx, askAgain)
 	}
 }
 
+// errLater is the answer of a study that ends for now, or whose disk is full.
+var errLater = errors.New("it cannot take what this worker sends")
+
 // unanswered returns an error if it makes no sense to ask again.
 func (c *Client) unanswered(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if errors.Is(err, nats.ErrReconnectBufExceeded) {
+		err = nats.ErrDisconnected
 	}
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return fmt.Errorf("%s: %w; raise max_payload of the server", c.link.url, err)
@@ -287,7 +301,7 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 	}
 	if since > c.silentTime && !c.waits {
 		c.waits = true
-		c.log(fmt.Sprintf("the study %s at %s does not answer (%v); waiting for it", c.study, c.link.url, err))
+		c.log(fmt.Sprintf("the study %s at %s does not answer (%v); waiting for it (if it is over, end this worker)", c.study, c.link.url, err))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -450,7 +451,7 @@ func TestMaxInstances(t *testing.T) {
 // What a worker holds for ever goes to another when the time limit is over. Without one, or where a licence is missing for that,
 // there is a warning.
 func TestHolds(t *testing.T) {
-	for _, more := range []string{", time-limit: 50ms, max-instances: {a: 1}", ", max-instances: {a: 1}"} {
+	for _, more := range []string{", time-limit: 50ms, max-instances: {a: 2}", ", max-instances: {a: 2}"} {
 		f := folder(t, 3, more)
 		q, m := queue(t, f)
 		q.mu.Lock()
@@ -472,14 +473,12 @@ func TestHolds(t *testing.T) {
 			}
 			done <- err
 		}()
-		for q.mu.Lock(); len(q.held) == 0; q.mu.Lock() { // the bad worker comes first
-			q.mu.Unlock()
+		for len(q.holders()) == 0 { // the bad worker comes first
 			time.Sleep(time.Millisecond)
 		}
-		q.mu.Unlock()
 		begin(t, worker(q.Local(), f.Plan, 1, nil))
 		if f.Plan.TimeLimit == 0 {
-			for !m.has("warning: run 0 on lab7 has taken", "time-limit") {
+			for !m.has("warning: 1 of the runs", "run 0 on lab7 has taken", "time-limit") {
 				time.Sleep(time.Millisecond)
 			}
 			cancel()
@@ -492,6 +491,95 @@ func TestHolds(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// A variant that ends an engine on every worker that is there has a row that says so. A death that arrives twice counts once.
+func TestDeathsEverywhere(t *testing.T) {
+	t.Parallel()
+	f := folder(t, 3, "")
+	q, c, _ := serve(t, f, "127.0.0.1:0")
+	var deaths atomic.Int64
+	die := func(_ context.Context, v study.Variant) error {
+		if v.ID == 1 {
+			deaths.Add(1)
+			return &Death{Reason: "it is gone"}
+		}
+		return nil
+	}
+	begin(t, worker(q.Local(), f.Plan, 1, die))
+	begin(t, worker(join(t, f), f.Plan, 1, die))
+	for _, r := range finish(t, f, q) {
+		if (r.Status == study.Crashed) != (r.ID == 1) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if deaths.Load() != mostDeaths {
+		t.Errorf("%d deaths", deaths.Load())
+	}
+	if err := c.Close(true); err != nil {
+		t.Error(err)
+	}
+
+	f = folder(t, 1, "")
+	defer f.Close()
+	q, _ = queue(t, f)
+	v := study.Variant{Values: []string{"0.5"}}
+	go func() {
+		if err := q.Run(t.Context(), []study.Variant{v}, func(study.Row) error { return nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("it has a row, %v", err)
+		}
+	}()
+	h := holder{own, 0}
+	if _, err := q.next(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * mostDeaths {
+		if err := q.deliver(h, &Result{Variant: v, Death: "it is gone"}); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := q.tasks[0].deaths; n != 1 {
+		t.Errorf("%d deaths", n)
+	}
+}
+
+// Workers that take all tasks under many names, and hold them, do not keep others from the runs.
+func TestHoarders(t *testing.T) {
+	t.Parallel()
+	for _, more := range []string{"", ", time-limit: 10ms, max-instances: {a: 2}"} {
+		f := folder(t, 30, more)
+		q, _ := queue(t, f)
+		q.mu.Lock()
+		q.lease = 50 * time.Millisecond
+		q.mu.Unlock()
+		for i := range 10 {
+			for engine := range 8 {
+				go func() {
+					h := holder{fmt.Sprint("bad", i), engine}
+					for t.Context().Err() == nil {
+						v, err := q.next(t.Context(), h)
+						for err == nil && q.hold(h, v) && t.Context().Err() == nil {
+							time.Sleep(5 * time.Millisecond)
+						}
+					}
+				}()
+			}
+		}
+		done := make(chan bool)
+		go func() { finish(t, f, q); close(done) }()
+		for more == "" && len(q.holders()) < 30 {
+			time.Sleep(time.Millisecond)
+		}
+		begin(t, worker(q.Local(), f.Plan, 1, nil))
+		<-done
+	}
+}
+
+// holders returns who runs something.
+func (q *Queue) holders() (all []holder) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Collect(maps.Keys(q.held))
 }
 
 // A worker of another version is refused, with both versions.

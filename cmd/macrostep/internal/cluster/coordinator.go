@@ -54,6 +54,8 @@ const (
 	// mostBad is the number of rows that are none after which a worker gets no more tasks.
 	mostBad     = 3
 	mostWorkers = 10_000
+	// mostKept bounds a file of a run that is kept, in bytes.
+	mostKept = 16 << 30
 	// mostEngines bounds the engines of a worker.
 	mostEngines = 1024
 	// waitTime is how long a request for a task waits.
@@ -220,7 +222,8 @@ func (c *Coordinator) join(worker string, q *request) *answer {
 	w, own := c.workers[worker], simulate.Version()
 	switch {
 	case w == nil && len(c.workers) >= mostWorkers:
-		return &answer{Refused: "the study has too many workers"}
+		c.forget()
+		fallthrough
 	case w == nil:
 		w = &remote{name: worker, label: fmt.Sprintf("%s (%s)", shown(q.Host, 100), worker[:min(len(worker), 12)]), next: map[int]context.CancelFunc{}}
 		c.workers[worker] = w
@@ -236,6 +239,17 @@ func (c *Coordinator) join(worker string, q *request) *answer {
 		return &answer{Refused: refused}
 	}
 	return &answer{Index: c.index}
+}
+
+// forget forgets the worker that was silent for the longest time. If it is still there, it joins again. The caller holds mu.
+func (c *Coordinator) forget() {
+	var oldest *remote
+	for _, w := range c.workers {
+		if oldest == nil || w.seen.Before(oldest.seen) {
+			oldest = w
+		}
+	}
+	delete(c.workers, oldest.name)
 }
 
 // check returns a fault if a request is not one that a worker makes.
@@ -290,20 +304,27 @@ func (c *Coordinator) file(q *request) (*answer, error) {
 	}
 	data, err := readPiece(path, q.At, most)
 	if err != nil {
-		c.queue.log("a worker cannot have a file of the study: " + err.Error())
+		c.queue.tell("file", "a worker cannot have a file of the study: "+err.Error())
 	}
 	return &answer{data: data}, err
 }
 
 // store appends a piece to an upload.
 func (c *Coordinator) store(h holder, q *request, data []byte) (*answer, error) {
+	most := c.folder.Plan.LongestRow(*q.Variant)
+	if c.keeps(*q.Variant) {
+		most = mostKept
+	}
+	if q.At+int64(len(data)) > most {
+		return nil, fault{errors.New("it sends more than the run has")}
+	}
 	err := os.MkdirAll(c.incoming(), 0o777)
 	var end int64
 	if err == nil {
 		end, err = writePiece(c.upload(h, q.Hash), q.At, data)
 	}
 	if err != nil {
-		c.queue.log("a file of a worker cannot be stored: " + err.Error())
+		c.queue.tell("upload", "a file of a worker cannot be stored, which tries again: "+err.Error())
 	}
 	return &answer{End: end}, err
 }
@@ -347,7 +368,7 @@ func (c *Coordinator) leave(w *remote, engine int) {
 }
 
 // deliver takes the result in a request.
-func (c *Coordinator) deliver(h holder, q *request) error {
+func (c *Coordinator) deliver(h holder, q *request) (err error) {
 	r := &Result{Variant: *q.Variant, Row: q.Row, Death: shown(q.Death, 500)}
 	fail := func(format string, a ...any) error {
 		c.queue.release(h)
@@ -358,44 +379,61 @@ func (c *Coordinator) deliver(h holder, q *request) error {
 		if err != nil {
 			return fail("%w", err)
 		}
-		data, err := os.ReadFile(path)
+		data, err := readPiece(path, 0, int(c.folder.Plan.LongestRow(r.Variant))+1)
 		if err != nil {
 			return err
 		}
-		_ = os.Remove(path) // it goes at the end
 		if err := json.Unmarshal(data, &r.Row); err != nil {
 			return fail("%w", err)
 		}
+		defer c.drop(&err, path)
 	}
 	if r.Row == nil && r.Death == "" {
 		return fail("there is none")
 	}
-	var from, to []string
+	files := map[string]string{} // uploads by the names that they get
 	for _, f := range q.Kept {
-		if !slices.Contains(keptOf(r.Variant), f.Path) {
+		if !c.keeps(r.Variant) || !slices.Contains(keptOf(r.Variant), f.Path) {
 			return fail("a file has the name %q", f.Path)
 		}
 		path, err := c.uploaded(h, f.Hash)
 		if err != nil {
 			return fail("%s: %w", f.Path, err)
 		}
-		from, to = append(from, path), append(to, f.Path)
+		for other, o := range files {
+			if o == path || other == f.Path {
+				return fail("%s has the content of %s", f.Path, other)
+			}
+		}
+		files[f.Path] = path
 	}
 	r.keep = func() error {
-		if len(from) == 0 {
+		if len(files) == 0 {
 			return nil
 		}
 		runs, err := c.folder.Runs()
-		for i := range from {
-			err = errors.Join(err, os.Rename(from[i], filepath.Join(runs, to[i])))
+		for name, path := range files {
+			err = errors.Join(err, os.Rename(path, filepath.Join(runs, name)))
 		}
 		return err
 	}
-	err := c.queue.deliver(h, r)
-	for _, path := range from {
-		_ = os.Remove(path) // of what nobody needed; else it goes at the end
+	err = c.queue.deliver(h, r)
+	for _, path := range files {
+		c.drop(&err, path)
 	}
 	return err
+}
+
+// drop removes an upload that is not needed any more: unless there was an error of this side, after which it will be.
+func (c *Coordinator) drop(err *error, path string) {
+	if *err == nil || errors.As(*err, new(fault)) {
+		_ = os.Remove(path) // it goes at the end
+	}
+}
+
+// keeps reports whether files of a run are kept.
+func (c *Coordinator) keeps(v study.Variant) bool {
+	return c.folder.Plan.Keep != study.KeepNone && v.ID >= 0
 }
 
 func (c *Coordinator) incoming() string { return filepath.Join(c.folder.Path, study.Incoming) }

@@ -251,9 +251,9 @@ func remedy(err error) string {
 	var name x509.HostnameError
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
-		return "; the credentials are not those of this server: give --credentials the join.json of the study, or the file of your cluster"
+		return "; the user is not one of this server: give --credentials the present join.json of the study, or the file of your cluster, or check user and password (with special characters as %XX)"
 	case errors.As(err, &unknown), errors.As(err, &name), strings.Contains(err.Error(), "failed to verify certificate"):
-		return "; its certificate is not known here: give --credentials the join.json of the study, or --ca"
+		return "; its certificate is not known here: give --credentials the present join.json of the study, or --ca"
 	case errors.Is(err, nats.ErrNoServers):
 		return "; is the server running, and does a firewall let the port through?"
 	}
@@ -274,7 +274,7 @@ func (l *Link) Close() error {
 }
 
 // Offer lets workers on other machines reach a queue through a server of the user's.
-func Offer(q *Queue, f *study.Folder, address string, c Credentials) (*Coordinator, error) {
+func Offer(q *Queue, f *study.Folder, l *Link) (*Coordinator, error) {
 	k, err := keysOf(f.Path)
 	if err != nil {
 		return nil, err
@@ -283,12 +283,7 @@ func Offer(q *Queue, f *study.Folder, address string, c Credentials) (*Coordinat
 	if err != nil {
 		return nil, err
 	}
-	out := coordinate(q, f, k, list, place)
-	if out.link, err = Connect(address, c, q.log); err != nil {
-		return nil, err
-	}
-	if err := out.listen(); err != nil {
-		return nil, errors.Join(err, out.link.Close())
-	}
-	return out, nil
+	c := coordinate(q, f, k, list, place)
+	c.link = l
+	return c, c.listen()
 }

@@ -51,6 +51,8 @@ type Queue struct {
 	held    map[holder]*task     // of these, somebody runs
 	seen    map[string]time.Time // workers
 	labels  map[string]string    // of workers elsewhere, for messages: " on MACHINE"
+	proven  map[string]bool      // workers that have delivered a row
+	told    map[string]time.Time // messages
 	longest time.Duration        // of the runs so far
 	over    bool
 	stopped bool               // the study ends before its end: what comes now is wanted later
@@ -85,7 +87,7 @@ type task struct {
 	leases  map[holder]*lease
 	deaths  int
 	died    map[string]bool // workers whose engines it has ended
-	warned  bool
+	late    bool            // a holder has not delivered in time: only proven workers get it
 }
 
 // lease is the time in which others leave a task to its holder.
@@ -107,7 +109,8 @@ func NewQueue(p *study.Plan, log func(text string)) *Queue {
 	if log == nil {
 		log = func(string) {}
 	}
-	q := &Queue{plan: p, log: log, lease: leaseTime, stall: stallTime, tasks: map[int]*task{}, held: map[holder]*task{}, seen: map[string]time.Time{}, labels: map[string]string{}, changed: make(chan struct{})}
+	q := &Queue{plan: p, log: log, lease: leaseTime, stall: stallTime, tasks: map[int]*task{}, held: map[holder]*task{}, seen: map[string]time.Time{}, labels: map[string]string{}, proven: map[string]bool{own: true},
+		told: map[string]time.Time{}, changed: make(chan struct{})}
 	for _, n := range p.MaxInstances {
 		if q.most == 0 || n < q.most {
 			q.most = n
@@ -220,17 +223,19 @@ func (q *Queue) next(ctx context.Context, h holder) (study.Variant, error) {
 	}
 }
 
-// pick returns the task for a holder; nil = there is none now. The caller holds mu.
+// pick returns the task for a holder; nil = there is none now. Workers that hold tasks for ever cannot keep others from all runs:
+// until they have delivered a row, they get no task that was late, and not the last place of a bounded number. The caller holds mu.
 func (q *Queue) pick(h holder) *task {
 	t := q.held[h]
 	if t != nil {
 		t.leases[h].seen = time.Now()
 		return t
 	}
-	if q.most > 0 && len(q.held) >= q.most {
+	proven, free := q.proven[h.worker], q.most-len(q.held)
+	if q.most > 0 && (free < 1 || free == 1 && !proven) {
 		return nil
 	}
-	i := slices.IndexFunc(q.back, func(t *task) bool { return !t.died[h.worker] || q.alone(h.worker) })
+	i := slices.IndexFunc(q.back, func(t *task) bool { return (proven || !t.late) && (!t.died[h.worker] || !q.other(t)) })
 	k := slices.IndexFunc(q.orders, func(o *order) bool { return len(o.variants) > 0 })
 	switch {
 	case i >= 0:
@@ -241,6 +246,9 @@ func (q *Queue) pick(h holder) *task {
 		t = q.add(o, o.variants[0])
 		o.variants = o.variants[1:]
 	default:
+		if !proven {
+			return nil
+		}
 		if t = q.stalled(h.worker); t == nil {
 			return nil
 		}
@@ -260,14 +268,14 @@ func (q *Queue) lend(t *task, h holder) {
 	t.leases[h], q.held[h] = &lease{now, now}, t
 }
 
-// alone reports whether no other worker is there. The caller holds mu.
-func (q *Queue) alone(worker string) bool {
-	for other, seen := range q.seen {
-		if other != worker && time.Since(seen) < q.lease {
-			return false
+// other reports whether a worker is there on which a task has ended no engine. The caller holds mu.
+func (q *Queue) other(t *task) bool {
+	for worker, seen := range q.seen {
+		if !t.died[worker] && time.Since(seen) < q.lease {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // stalled returns a task that takes strangely long and could be run by another worker as well; nil = there is none.
@@ -387,6 +395,10 @@ func (q *Queue) deliver(h holder, r *Result) error {
 		return nil
 	}
 	row := r.Row
+	if row == nil && t.leases[h] == nil { // it has said so before, or is too late
+		q.mu.Unlock()
+		return nil
+	}
 	if row == nil {
 		t.deaths++
 		t.died[h.worker] = true
@@ -411,6 +423,7 @@ func (q *Queue) deliver(h holder, r *Result) error {
 		q.longest = max(q.longest, time.Since(l.since))
 	}
 	q.remove(t)
+	q.proven[h.worker] = true
 	q.mu.Unlock()
 	var err error
 	if r.keep != nil {
@@ -453,32 +466,55 @@ func (q *Queue) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, text := range q.expire() {
-			q.log(text)
-		}
+		q.expire()
 	}
 }
 
 // leaseTicks is how often a lease is looked at in its time.
 const leaseTicks = 10
 
-// expire ends leases whose time is over, and returns warnings of runs that take long.
-func (q *Queue) expire() (warnings []string) {
+// expire ends leases whose time is over, and warns of runs that take long.
+func (q *Queue) expire() {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	now := time.Now()
+	slow, since := 0, now
+	var oldest *task
+	var on string
 	for h, t := range q.held {
 		l := t.leases[h]
 		age, limit := now.Sub(l.since), q.plan.Longest(t.variant)
 		switch {
 		case now.Sub(l.seen) > q.lease, limit > 0 && age > limit+q.lease:
+			t.late = true
 			q.giveBack(h, t)
-		case age > max(q.stall, stallFactor*q.longest) && !t.warned:
-			t.warned = true
-			warnings = append(warnings, fmt.Sprintf("warning: %s%s has taken %v so far, and the longest other %v; if it hangs, end its engine or worker (time-limit in the study bounds runs)",
-				t.variant, q.labels[h.worker], age.Round(time.Second), q.longest.Round(time.Millisecond)))
+		case age > max(q.stall, stallFactor*q.longest):
+			if slow++; l.since.Before(since) {
+				oldest, since, on = t, l.since, q.labels[h.worker]
+			}
 		}
 	}
+	longest := q.longest
 	q.wake() // what is stalled may be given out
-	return warnings
+	q.mu.Unlock()
+	if oldest != nil {
+		q.tell("slow", fmt.Sprintf("warning: %d of the runs under way take long: %s%s has taken %v so far, the longest run that has ended %v; if it hangs, end its engine or worker "+
+			"(time-limit in the study bounds runs)", slow, oldest.variant, on, now.Sub(since).Round(time.Second), longest.Round(time.Millisecond)))
+	}
+}
+
+// tellEach is the least time between two messages about the same.
+const tellEach = time.Minute
+
+// tell logs a message, unless there was one about the same not long ago.
+func (q *Queue) tell(about, text string) {
+	q.mu.Lock()
+	now := time.Now()
+	again := now.Sub(q.told[about]) < tellEach
+	if !again {
+		q.told[about] = now
+	}
+	q.mu.Unlock()
+	if !again {
+		q.log(text)
+	}
 }
