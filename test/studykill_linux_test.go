@@ -74,6 +74,28 @@ collect: {last: final(mass1.x), top: maximum(mass2.x), force: rms(coupling.F)}
 	t.Logf("the longest run took %v", time.Duration(slices.Max(calm.numbers(t, "seconds"))*1e9))
 }
 
+// A study that is stopped, as with Ctrl-Z, goes on with its engines.
+func TestStudyStopped(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(program, "study", system(t, "two-mass-ff"), "--vary", "coupling.c_c=linear(300, 500, 40)", "--collect", "final(mass1.x)",
+		"--run", "stop-time=1", "--run", "step-size=1e-4", "--engines", "2", "--output", "study")
+	cmd.Dir = t.TempDir()
+	p := started(t, cmd)
+	var engines []int
+	until(t, "there are engines", func() bool { engines = children(t, p.Process.Pid, "engine"); return len(engines) == 2 })
+	p.signal(t, syscall.SIGSTOP)
+	for _, pid := range engines {
+		until(t, "the engine is stopped", func() bool {
+			_, state, _ := strings.Cut(string(read(t, fmt.Sprintf("/proc/%d/stat", pid))), ") ")
+			return strings.HasPrefix(state, "T")
+		})
+	}
+	p.signal(t, syscall.SIGCONT)
+	if code := p.end(); code != 0 || !strings.Contains(p.out.String(), "40 runs: 40 ok") {
+		t.Errorf("exit code %d\n%s", code, p.out.String())
+	}
+}
+
 // Errors are measured of a study that is complete: its rows stay, whether that is interrupted, or a check ends its engine.
 func TestStudyCheckInterrupted(t *testing.T) {
 	t.Parallel()

@@ -166,6 +166,7 @@ func (e *Engine) start() (_ *link, err error) {
 		l.stopReading(answerGrace)
 	}()
 	l.decode = json.NewDecoder(bufio.NewReader(l.answers))
+	started.Store(e, true)
 	e.link, e.reason, e.killed, e.own = l, "", false, false
 	return l, nil
 }
@@ -206,6 +207,7 @@ func (l *link) close() error {
 // exit handlers or destructors of FMUs ended the engine, or did not return; runs are complete nevertheless.
 func (e *Engine) Close() error {
 	l, death := e.end()
+	started.Delete(e)
 	if l == nil {
 		return nil
 	}
@@ -278,12 +280,22 @@ func (e *Engine) kill(reason string) bool {
 	return true
 }
 
-// Signal sends a signal to the processes of the engine, if it runs.
-func (e *Engine) Signal(s os.Signal) {
+// Signal sends a signal to the processes of all engines that run.
+func Signal(s os.Signal) {
+	started.Range(func(e, _ any) bool {
+		e.(*Engine).signal(s)
+		return true
+	})
+}
+
+// started has the engines that were started and not closed.
+var started sync.Map
+
+func (e *Engine) signal(s os.Signal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.link != nil {
-		_ = e.link.child.Signal(s) // fails if it has ended
+	if l := cmp.Or(e.link, e.ending); l != nil {
+		_ = l.child.Signal(s) // fails if it has ended
 	}
 }
 

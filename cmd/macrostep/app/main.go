@@ -69,7 +69,7 @@ func Main(args []string, o Options) {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	supervise.AdoptOrphans()
-	forwardStops(p.engine)
+	forwardStops()
 	go p.handle(signals, &how, cancel)
 	code := p.run(ctx)
 	cleanUp()

@@ -10,9 +10,9 @@ import (
 	"github.com/macrostep/macrostep/master/supervise"
 )
 
-// forwardStops makes the engine stop and continue with this process: a terminal sends its
+// forwardStops makes engines stop and continue with this process: a terminal sends its
 // signals only to the process group of this one.
-func forwardStops(e *supervise.Engine) {
+func forwardStops() {
 	stops := make(chan os.Signal, 1)
 	signal.Notify(stops, syscall.SIGCONT)
 	if !signal.Ignored(syscall.SIGTSTP) { // as where there is no job control
@@ -21,10 +21,10 @@ func forwardStops(e *supervise.Engine) {
 	go func() {
 		for s := range stops {
 			if s == syscall.SIGCONT {
-				e.Signal(syscall.SIGCONT)
+				supervise.Signal(syscall.SIGCONT)
 				continue
 			}
-			e.Signal(syscall.SIGSTOP)
+			supervise.Signal(syscall.SIGSTOP)
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		}
 	}()

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -180,6 +181,41 @@ func TestBadWorker(t *testing.T) {
 	f := folder(t, 100, ", keep: all")
 	q, c, m := serve(t, f, "127.0.0.1:0")
 	testBadWorker(t, f, q, c, m, func() *Client { return join(t, f) }, join(t, f))
+}
+
+// Files of a run arrive only if the study keeps them, and only as what they are.
+func TestUploads(t *testing.T) {
+	t.Parallel()
+	for _, keep := range []string{"all", "none"} {
+		f := folder(t, 3, ", keep: "+keep)
+		q, c, m := serve(t, f, "127.0.0.1:0")
+		done := make(chan bool)
+		go func() { finish(t, f, q); close(done) }()
+		bad := join(t, f)
+		v, err := bad.Next(t.Context(), 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		evil := bytes.Repeat([]byte("evil"), 100_000)
+		sum, row := fmt.Sprintf("%x", sha256.Sum256(evil)), double(f.Plan, v)
+		q1 := &request{Variant: &v, Seal: bad.seal(0), Row: &row, Kept: []sent{{fmt.Sprint(v.ID, ".csv"), sum}, {fmt.Sprint(v.ID, ".json"), sum}}}
+		if err := bad.upload(t.Context(), q1, sum, bytes.NewReader(evil)); (err == nil) != (keep == "all") {
+			t.Errorf("keep: %s: %v", keep, err)
+		}
+		var a answer
+		if _, err := bad.ask(t.Context(), opNext, q1, nil, &a); err == nil {
+			t.Errorf("keep: %s: the answer is %+v", keep, a)
+		}
+		begin(t, worker(q.Local(), f.Plan, 1, nil))
+		<-done
+		bad.Release(0)
+		if err := c.Close(true); err != nil {
+			t.Error(err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(f.Path, "runs", "*")); len(left) > 0 || !m.has("warning: the worker on ") {
+			t.Errorf("keep: %s: %v, messages:\n%s", keep, left, m)
+		}
+	}
 }
 
 // Bytes of a message that are whatever they are make no coordinator panic.
