@@ -64,6 +64,7 @@ func (c *Client) Study() string { return c.study }
 
 // choose waits for the study, or for one if there is only one.
 func (c *Client) choose(ctx context.Context) error {
+	began := time.Now()
 	for tries := 0; ; tries++ {
 		all, err := c.studies(ctx)
 		switch {
@@ -78,6 +79,8 @@ func (c *Client) choose(ctx context.Context) error {
 		case c.study == "" && len(all) == 1:
 			c.study = all[0]
 			return nil
+		case time.Since(began) > c.patience:
+			return fmt.Errorf("there has been no study at %s for %v", c.link.url, c.patience)
 		case tries == 0:
 			c.log("waiting for the study")
 		}
