@@ -141,9 +141,8 @@ func (c *Client) misbehave(t *testing.T, f *study.Folder, v study.Variant, first
 		{Engine: 0, Variant: &v, Seal: seal, Row: &forged},
 		{Engine: 0, Variant: &v, Seal: "x", Row: &row},
 		{Engine: 0, Variant: &v, Seal: seal, Row: &row, Kept: []sent{{"../evil", sum}}},
-		{Engine: 0, Variant: &v, Seal: seal, Row: &row, Kept: []sent{{fmt.Sprint(v.ID, ".csv"), sum}}},
 		{Engine: 0, Variant: &v, Seal: seal, Row: &row, Kept: []sent{{fmt.Sprint(v.ID, ".csv"), "../../evil"}}},
-		{Engine: 0, Variant: &v, Seal: seal, Large: sum},
+		{Engine: 0, Variant: &v, Seal: seal, Large: "../../evil"},
 		{Engine: 0, Variant: &v, Seal: seal},
 		{Engine: -1},
 		{Engine: mostEngines},
@@ -215,6 +214,29 @@ func TestUploads(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(f.Path, "runs", "*")); len(left) > 0 || !m.has("warning: the worker on ") {
 			t.Errorf("keep: %s: %v, messages:\n%s", keep, left, m)
 		}
+	}
+}
+
+// An upload that is damaged, as by a crash of the machine, is sent again.
+func TestDamagedUpload(t *testing.T) {
+	t.Parallel()
+	f := folder(t, 1, ", keep: all")
+	q, c, m := serve(t, f, "127.0.0.1:0")
+	client, kept := join(t, f), t.TempDir()
+	content := []byte("the table of run 0")
+	w := worker(client, f.Plan, 1, func(context.Context, study.Variant) error {
+		partial := c.upload(holder{client.name, 0}, sumOf(content))
+		return errors.Join(os.MkdirAll(c.incoming(), 0o777), os.WriteFile(partial, make([]byte, len(content)), 0o666),
+			os.WriteFile(filepath.Join(kept, "0.csv"), content, 0o666))
+	})
+	w.Kept = kept
+	begin(t, w)
+	finish(t, f, q)
+	if data, err := os.ReadFile(filepath.Join(f.Path, "runs", "0.csv")); err != nil || !bytes.Equal(data, content) {
+		t.Errorf("%q, %v", data, err)
+	}
+	if err := c.Close(true); err != nil || m.String() != "" {
+		t.Errorf("%v, messages:\n%s", err, m)
 	}
 }
 

@@ -141,54 +141,69 @@ func (c *Client) join(ctx context.Context) error {
 
 // Next is that of Tasks.
 func (c *Client) Next(ctx context.Context, engine int, r *Result) (v study.Variant, err error) {
-	q := &request{Engine: engine}
-	if r != nil {
-		q.Variant, q.Seal, q.Row, q.Death = &r.Variant, c.seal(engine), r.Row, diag.Clip(r.Death, longestDeath)
-		if err := c.send(ctx, q, r.Kept); err != nil {
-			return v, err
-		}
-	}
+	q, uploads := &request{Engine: engine}, 0
 	for {
+		if r != nil && q.Variant == nil {
+			if q, err = c.result(ctx, engine, r); err != nil {
+				return v, err
+			}
+			uploads++
+		}
 		var a answer
 		if _, err := c.ask(ctx, opNext, q, nil, &a); err != nil {
 			return v, err
 		}
+		q = &request{Engine: engine}
+		if a.Missing { // the study has lost it when it was interrupted
+			if uploads == mostUploads {
+				return v, fmt.Errorf("files of %s do not arrive as they were sent", r.Variant)
+			}
+			continue
+		}
+		if r != nil {
+			for _, path := range r.Kept {
+				err = errors.Join(err, os.Remove(path))
+			}
+			r = nil
+		}
 		if a.Variant != nil {
 			c.mu.Lock()
-			defer c.mu.Unlock()
 			c.seals[engine] = a.Seal
-			return *a.Variant, nil
+			c.mu.Unlock()
+			v = *a.Variant
 		}
-		q = &request{Engine: engine} // the result has arrived
+		if a.Variant != nil || err != nil {
+			return v, err
+		}
 	}
 }
 
-// send uploads what does not go into the message of a result, and removes files that are kept.
-func (c *Client) send(ctx context.Context, q *request, kept []string) error {
-	for _, path := range kept {
+// mostUploads is how often a file is sent until it arrives.
+const mostUploads = 5
+
+// result returns the request that delivers a result, and uploads what does not go into it.
+func (c *Client) result(ctx context.Context, engine int, r *Result) (*request, error) {
+	q := &request{Engine: engine, Variant: &r.Variant, Seal: c.seal(engine), Row: r.Row, Death: diag.Clip(r.Death, longestDeath)}
+	for _, path := range r.Kept {
 		sum, err := hash(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		file, err := os.Open(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		err = c.upload(ctx, q, sum, file)
-		if err = errors.Join(err, file.Close()); err == nil {
-			err = os.Remove(path)
-		}
-		if err != nil {
-			return err
+		if err := errors.Join(c.upload(ctx, q, sum, file), file.Close()); err != nil {
+			return nil, err
 		}
 		q.Kept = append(q.Kept, sent{filepath.Base(path), sum})
 	}
 	data, err := json.Marshal(q.Row)
-	if err != nil || len(data) <= c.link.most {
-		return err
+	if err == nil && len(data) > c.link.most {
+		q.Row, q.Large = nil, sumOf(data)
+		err = c.upload(ctx, q, q.Large, bytes.NewReader(data))
 	}
-	q.Row, q.Large = nil, sumOf(data)
-	return c.upload(ctx, q, q.Large, bytes.NewReader(data))
+	return q, err
 }
 
 // upload sends a file, from where the study has it.

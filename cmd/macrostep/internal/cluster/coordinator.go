@@ -153,10 +153,12 @@ func (c *Coordinator) receive(op string, m *nats.Msg) {
 		if err = c.check(w, op, &q); err == nil {
 			a, err = c.do(op, m, w, &q, data)
 		}
-		var f fault
-		if errors.As(err, &f) {
+		switch {
+		case errors.As(err, new(fault)):
 			a = c.blame(w, err)
-		} else if err != nil { // of this side: the study ends, and may go on later; or it can do so later
+		case errors.Is(err, errMissing):
+			a = &answer{Missing: true}
+		case err != nil: // of this side: the study ends, and may go on later; or it can do so later
 			a = &answer{Again: true}
 		}
 	}
@@ -370,42 +372,48 @@ func (c *Coordinator) leave(w *remote, engine int) {
 // deliver takes the result in a request.
 func (c *Coordinator) deliver(h holder, q *request) (err error) {
 	r := &Result{Variant: *q.Variant, Row: q.Row, Death: shown(q.Death, 500)}
+	var uploads []string
+	defer func() {
+		if err == nil || errors.As(err, new(fault)) { // else they will be needed
+			for _, path := range uploads {
+				_ = os.Remove(path) // it goes at the end
+			}
+		}
+	}()
 	fail := func(format string, a ...any) error {
 		c.queue.release(h)
 		return fault{fmt.Errorf("the row of %s: %w", r.Variant, fmt.Errorf(format, a...))}
 	}
 	if q.Large != "" {
-		path, err := c.uploaded(h, q.Large)
-		if err != nil {
-			return fail("%w", err)
+		if !hashes.MatchString(q.Large) {
+			return fail("it has no hash")
 		}
-		data, err := readPiece(path, 0, int(c.folder.Plan.LongestRow(r.Variant))+1)
-		if err != nil {
-			return err
+		uploads = append(uploads, c.upload(h, q.Large))
+		data, err := readPiece(uploads[0], 0, int(c.folder.Plan.LongestRow(r.Variant))+1)
+		if err != nil || sumOf(data) != q.Large {
+			return errMissing
 		}
 		if err := json.Unmarshal(data, &r.Row); err != nil {
 			return fail("%w", err)
 		}
-		defer c.drop(&err, path)
 	}
 	if r.Row == nil && r.Death == "" {
 		return fail("there is none")
 	}
 	files := map[string]string{} // uploads by the names that they get
 	for _, f := range q.Kept {
-		if !c.keeps(r.Variant) || !slices.Contains(keptOf(r.Variant), f.Path) {
-			return fail("a file has the name %q", f.Path)
+		path := c.upload(h, f.Hash)
+		switch {
+		case !c.keeps(r.Variant), !slices.Contains(keptOf(r.Variant), f.Path), !hashes.MatchString(f.Hash):
+			return fail("a file has the name %q and the hash %q", f.Path, f.Hash)
+		case files[f.Path] != "", slices.Contains(uploads, path):
+			return fail("a file comes twice")
 		}
-		path, err := c.uploaded(h, f.Hash)
-		if err != nil {
-			return fail("%s: %w", f.Path, err)
+		if found, err := hash(path); err != nil || found != f.Hash {
+			_ = os.Remove(path) // to begin anew
+			return errMissing
 		}
-		for other, o := range files {
-			if o == path || other == f.Path {
-				return fail("%s has the content of %s", f.Path, other)
-			}
-		}
-		files[f.Path] = path
+		uploads, files[f.Path] = append(uploads, path), path
 	}
 	r.keep = func() error {
 		if len(files) == 0 {
@@ -417,19 +425,11 @@ func (c *Coordinator) deliver(h holder, q *request) (err error) {
 		}
 		return err
 	}
-	err = c.queue.deliver(h, r)
-	for _, path := range files {
-		c.drop(&err, path)
-	}
-	return err
+	return c.queue.deliver(h, r)
 }
 
-// drop removes an upload that is not needed any more: unless there was an error of this side, after which it will be.
-func (c *Coordinator) drop(err *error, path string) {
-	if *err == nil || errors.As(*err, new(fault)) {
-		_ = os.Remove(path) // it goes at the end
-	}
-}
+// errMissing is an upload that is not there, or damaged.
+var errMissing = errors.New("a file is missing")
 
 // keeps reports whether files of a run are kept.
 func (c *Coordinator) keeps(v study.Variant) bool {
@@ -441,19 +441,6 @@ func (c *Coordinator) incoming() string { return filepath.Join(c.folder.Path, st
 // upload returns the path of an upload.
 func (c *Coordinator) upload(h holder, sum string) string {
 	return filepath.Join(c.incoming(), fmt.Sprintf("%s-%d-%s", h.worker, h.engine, sum))
-}
-
-// uploaded returns the path of an upload that is whole.
-func (c *Coordinator) uploaded(h holder, sum string) (string, error) {
-	if !hashes.MatchString(sum) {
-		return "", errors.New("it sends a file without a hash")
-	}
-	path := c.upload(h, sum)
-	if found, err := hash(path); err != nil || found != sum {
-		_ = os.Remove(path) // to begin anew
-		return "", errors.New("a file is not whole")
-	}
-	return path, nil
 }
 
 // shown returns a text of another machine for messages: one line without control characters.

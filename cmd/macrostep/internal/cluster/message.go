@@ -58,6 +58,7 @@ type answer struct {
 	Needed  bool           `json:"needed,omitempty"`  // hold: the row is
 	Over    bool           `json:"over,omitempty"`    // the study is
 	Join    bool           `json:"join,omitempty"`    // the worker is not known: it must join first
+	Missing bool           `json:"missing,omitempty"` // next: an upload is not there, or damaged
 	Again   bool           `json:"again,omitempty"`   // the request cannot be met now
 	Refused string         `json:"refused,omitempty"` // why the worker must leave
 	data    []byte         // file
