@@ -87,6 +87,7 @@ type task struct {
 	leases  map[holder]*lease
 	deaths  int
 	died    map[string]bool // workers whose engines it has ended
+	back    time.Time       // when it was given back
 	late    bool            // a holder has not delivered in time: only proven workers get it
 }
 
@@ -109,8 +110,10 @@ func NewQueue(p *study.Plan, log func(text string)) *Queue {
 	if log == nil {
 		log = func(string) {}
 	}
-	q := &Queue{plan: p, log: log, lease: leaseTime, stall: stallTime, tasks: map[int]*task{}, held: map[holder]*task{}, seen: map[string]time.Time{}, labels: map[string]string{}, proven: map[string]bool{own: true},
-		told: map[string]time.Time{}, changed: make(chan struct{})}
+	q := &Queue{
+		plan: p, log: log, lease: leaseTime, stall: stallTime, changed: make(chan struct{}), tasks: map[int]*task{}, held: map[holder]*task{},
+		seen: map[string]time.Time{}, labels: map[string]string{}, proven: map[string]bool{own: true}, told: map[string]time.Time{},
+	}
 	for _, n := range p.MaxInstances {
 		if q.most == 0 || n < q.most {
 			q.most = n
@@ -235,7 +238,7 @@ func (q *Queue) pick(h holder) *task {
 	if q.most > 0 && (free < 1 || free == 1 && !proven) {
 		return nil
 	}
-	i := slices.IndexFunc(q.back, func(t *task) bool { return (proven || !t.late) && (!t.died[h.worker] || !q.other(t)) })
+	i := slices.IndexFunc(q.back, func(t *task) bool { return (proven || !t.late) && !q.better(t, h.worker) })
 	k := slices.IndexFunc(q.orders, func(o *order) bool { return len(o.variants) > 0 })
 	switch {
 	case i >= 0:
@@ -268,10 +271,14 @@ func (q *Queue) lend(t *task, h holder) {
 	t.leases[h], q.held[h] = &lease{now, now}, t
 }
 
-// other reports whether a worker is there on which a task has ended no engine. The caller holds mu.
-func (q *Queue) other(t *task) bool {
-	for worker, seen := range q.seen {
-		if !t.died[worker] && time.Since(seen) < q.lease {
+// better reports whether a task should wait a moment for another worker than one on which it has ended an engine. The caller
+// holds mu.
+func (q *Queue) better(t *task, worker string) bool {
+	if !t.died[worker] || time.Since(t.back) > q.lease {
+		return false
+	}
+	for other, seen := range q.seen {
+		if !t.died[other] && time.Since(seen) < q.lease {
 			return true
 		}
 	}
@@ -313,7 +320,7 @@ func (q *Queue) hold(h holder, v study.Variant) bool {
 	}
 	if l := t.leases[h]; l != nil {
 		l.seen = now
-	} else if i := slices.Index(q.back, t); i >= 0 && q.held[h] == nil { // its lease, or that of an earlier process, has ended
+	} else if i := slices.Index(q.back, t); i >= 0 && !t.late && q.held[h] == nil { // an earlier process has given it out
 		q.back = slices.Delete(q.back, i, i+1)
 		q.lend(t, h)
 	}
@@ -365,6 +372,7 @@ func (q *Queue) giveBack(h holder, t *task) {
 	delete(t.leases, h)
 	delete(q.held, h)
 	if len(t.leases) == 0 && q.tasks[t.variant.ID] == t {
+		t.back = time.Now()
 		q.back = append(q.back, t)
 	}
 	q.wake()
