@@ -45,8 +45,8 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 	if !c.IsSet("join") && !c.IsSet(flagCredentials) {
 		in.add(errors.New("give --credentials join.json, or --join URL"))
 	}
-	if c.Int(flagEngines) < 0 {
-		in.fail(flagEngines, fmt.Errorf("%d is less than 0", c.Int(flagEngines)))
+	if n := c.Int(flagEngines); n < 0 || n > cluster.MostEngines {
+		in.fail(flagEngines, fmt.Errorf("%d is not a number from 0 to %d", n, cluster.MostEngines))
 	}
 	if err := in.err(); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
-	if err := p.work(c, link, con); err != nil {
+	if err := p.work(c, link, con); err != nil && !errors.Is(err, cluster.ErrOver) {
 		return &runError{err}
 	}
 	con.print("the study is over")

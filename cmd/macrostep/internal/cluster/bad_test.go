@@ -145,7 +145,7 @@ func (c *Client) misbehave(t *testing.T, f *study.Folder, v study.Variant, first
 		{Engine: 0, Variant: &v, Seal: seal, Large: "../../evil"},
 		{Engine: 0, Variant: &v, Seal: seal},
 		{Engine: -1},
-		{Engine: mostEngines},
+		{Engine: MostEngines},
 	}
 	if first == 0 { // none of these is a message at all
 		w := another()

@@ -183,7 +183,7 @@ const mostUploads = 5
 
 // result returns the request that delivers a result, and uploads what does not go into it.
 func (c *Client) result(ctx context.Context, engine int, r *Result) (*request, error) {
-	q := &request{Engine: engine, Variant: &r.Variant, Seal: c.seal(engine), Row: r.Row, Death: diag.Clip(r.Death, longestDeath)}
+	q := &request{Engine: engine, Variant: &r.Variant, Seal: c.seal(engine), Row: r.Row, Death: diag.Clip(r.Death, longestDeath), Once: random(6)}
 	for _, path := range r.Kept {
 		sum, err := hash(path)
 		if err != nil {

@@ -30,12 +30,16 @@ type Coordinator struct {
 	keys   *keys
 	study  string
 
+	began  time.Time
+	filing sync.Mutex // of what changes uploads
+
 	list  []byte            // of the files that workers get
 	index string            // its hash
 	place map[string]string // of the files, by their hashes
 
 	mu      sync.Mutex
 	workers map[string]*remote
+	deaths  map[holder]string // that were reported last
 	closed  bool
 	answers sync.WaitGroup // of next
 }
@@ -54,10 +58,12 @@ const (
 	// mostBad is the number of rows that are none after which a worker gets no more tasks.
 	mostBad     = 3
 	mostWorkers = 10_000
+	// mostFiles is the number of uploads of an engine: table and manifest that are kept, and a row.
+	mostFiles = 3
 	// mostKept bounds a file of a run that is kept, in bytes.
 	mostKept = 16 << 30
-	// mostEngines bounds the engines of a worker.
-	mostEngines = 1024
+	// MostEngines bounds the engines of a worker.
+	MostEngines = 1024
 	// waitTime is how long a request for a task waits.
 	waitTime = 5 * time.Second
 	// endTime is how long workers may take to notice the end of the study.
@@ -65,7 +71,7 @@ const (
 )
 
 func coordinate(q *Queue, f *study.Folder, k *keys, list []byte, place map[string]string) *Coordinator {
-	return &Coordinator{queue: q, folder: f, keys: k, study: k.Study, list: list, index: sumOf(list), place: place, workers: map[string]*remote{}}
+	return &Coordinator{queue: q, folder: f, keys: k, study: k.Study, list: list, index: sumOf(list), place: place, workers: map[string]*remote{}, deaths: map[holder]string{}, began: time.Now()}
 }
 
 // Study is the identity of the study.
@@ -112,7 +118,14 @@ func (c *Coordinator) some() bool {
 func (c *Coordinator) Close(over bool) error {
 	if over {
 		c.queue.Close()
-		for end := time.Now().Add(endTime); time.Now().Before(end) && c.some(); {
+		end, first := time.Now().Add(endTime), c.began
+		if c.keys.resumed { // a worker may still wait for an answer of the process before
+			first = c.began.Add(askTime + 2*askAgain)
+			if time.Until(first) > askAgain {
+				c.queue.log("the study is over; waiting until workers of before know")
+			}
+		}
+		for time.Now().Before(first) || time.Now().Before(end) && c.some() {
 			time.Sleep(endTime / 100)
 		}
 	}
@@ -141,6 +154,9 @@ func (c *Coordinator) receive(op string, m *nats.Msg) {
 	switch {
 	case op == opStudies:
 		a = &answer{Study: c.study}
+	case (op == opJoin || op == opFile) && c.queue.isOver():
+		a = &answer{Over: true}
+		c.leave(w, 0)
 	case op == opJoin && err == nil:
 		a = c.join(worker, &q)
 	case w == nil:
@@ -180,6 +196,8 @@ func (c *Coordinator) do(op string, m *nats.Msg, w *remote, q *request, data []b
 	case opRelease:
 		c.leave(w, q.Engine)
 		c.queue.release(h)
+		c.filing.Lock()
+		defer c.filing.Unlock()
 		uploads, _ := filepath.Glob(c.upload(h, "*"))
 		for _, path := range uploads {
 			_ = os.Remove(path) // it goes at the end
@@ -260,7 +278,7 @@ func (c *Coordinator) check(w *remote, op string, q *request) error {
 	switch {
 	case about && q.Variant == nil:
 		return fault{errors.New("its message is about no variant")}
-	case q.Engine < 0 || q.Engine >= mostEngines:
+	case q.Engine < 0 || q.Engine >= MostEngines:
 		return fault{fmt.Errorf("its message is of an engine %d", q.Engine)}
 	case q.Variant != nil && !hmac.Equal([]byte(q.Seal), []byte(c.seal(w.name, *q.Variant))):
 		return fault{fmt.Errorf("its message is about %s, which it was not given", q.Variant)}
@@ -320,10 +338,17 @@ func (c *Coordinator) store(h holder, q *request, data []byte) (*answer, error) 
 	if q.At+int64(len(data)) > most {
 		return nil, fault{errors.New("it sends more than the run has")}
 	}
+	c.filing.Lock()
+	defer c.filing.Unlock()
+	path := c.upload(h, q.Hash)
+	others, _ := filepath.Glob(c.upload(h, "*"))
+	if len(others) >= mostFiles && !slices.Contains(others, path) {
+		return nil, fault{errors.New("it sends more files than the run has")}
+	}
 	err := os.MkdirAll(c.incoming(), 0o777)
 	var end int64
 	if err == nil {
-		end, err = writePiece(c.upload(h, q.Hash), q.At, data)
+		end, err = writePiece(path, q.At, data)
 	}
 	if err != nil {
 		c.queue.tell("upload", "a file of a worker cannot be stored, which tries again: "+err.Error())
@@ -363,6 +388,9 @@ func (c *Coordinator) next(m *nats.Msg, w *remote, engine int) {
 func (c *Coordinator) leave(w *remote, engine int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if w == nil {
+		return
+	}
 	w.gone = true
 	if cancel := w.next[engine]; cancel != nil {
 		cancel()
@@ -372,6 +400,11 @@ func (c *Coordinator) leave(w *remote, engine int) {
 // deliver takes the result in a request.
 func (c *Coordinator) deliver(h holder, q *request) (err error) {
 	r := &Result{Variant: *q.Variant, Row: q.Row, Death: shown(q.Death, 500)}
+	if q.Row == nil && q.Large == "" && c.repeats(h, q.Once) {
+		return nil
+	}
+	c.filing.Lock()
+	defer c.filing.Unlock()
 	var uploads []string
 	defer func() {
 		if err == nil || errors.As(err, new(fault)) { // else they will be needed
@@ -426,6 +459,15 @@ func (c *Coordinator) deliver(h holder, q *request) (err error) {
 		return err
 	}
 	return c.queue.deliver(h, r)
+}
+
+// repeats reports whether a death was reported before.
+func (c *Coordinator) repeats(h holder, once string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, ok := c.deaths[h]
+	c.deaths[h] = once
+	return ok && before == once
 }
 
 // errMissing is an upload that is not there, or damaged.

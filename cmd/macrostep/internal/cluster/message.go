@@ -41,6 +41,7 @@ type request struct {
 	Seal    string         `json:"seal,omitempty"` // of the variant
 	Row     *study.Row     `json:"row,omitempty"`
 	Death   string         `json:"death,omitempty"`
+	Once    string         `json:"once,omitempty"`  // differs from result to result
 	Kept    []sent         `json:"kept,omitempty"`  // files of the run, which are uploaded
 	Large   string         `json:"large,omitempty"` // hash of the row, which is uploaded
 

@@ -76,8 +76,9 @@ type order struct {
 	cancel   context.CancelCauseFunc
 	finished chan struct{}
 
-	mu   sync.Mutex
-	done func(study.Row) error
+	mu    sync.Mutex
+	done  func(study.Row) error
+	ended bool // done takes no more rows
 }
 
 // task is a variant that was given out.
@@ -87,8 +88,9 @@ type task struct {
 	leases  map[holder]*lease
 	deaths  int
 	died    map[string]bool // workers whose engines it has ended
+	had     map[string]bool // workers that it was given to
 	back    time.Time       // when it was given back
-	late    bool            // a holder has not delivered in time: only proven workers get it
+	late    bool            // a holder has not delivered in time
 }
 
 // lease is the time in which others leave a task to its holder.
@@ -132,6 +134,12 @@ func (q *Queue) Close() {
 	q.wake()
 	q.mu.Unlock()
 	q.stop()
+}
+
+func (q *Queue) isOver() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.over
 }
 
 // label says where a worker is.
@@ -179,6 +187,9 @@ func (q *Queue) Run(ctx context.Context, variants []study.Variant, done func(stu
 	case <-o.finished:
 	case <-ctx.Done():
 	}
+	o.mu.Lock()
+	o.ended = true
+	o.mu.Unlock()
 	return context.Cause(ctx)
 }
 
@@ -227,7 +238,7 @@ func (q *Queue) next(ctx context.Context, h holder) (study.Variant, error) {
 }
 
 // pick returns the task for a holder; nil = there is none now. Workers that hold tasks for ever cannot keep others from all runs:
-// until they have delivered a row, they get no task that was late, and not the last place of a bounded number. The caller holds mu.
+// until they have delivered a row, they get a task that was late once and last, and not the last place of a bounded number. The caller holds mu.
 func (q *Queue) pick(h holder) *task {
 	t := q.held[h]
 	if t != nil {
@@ -238,7 +249,9 @@ func (q *Queue) pick(h holder) *task {
 	if q.most > 0 && (free < 1 || free == 1 && !proven) {
 		return nil
 	}
-	i := slices.IndexFunc(q.back, func(t *task) bool { return (proven || !t.late) && !q.better(t, h.worker) })
+	i := slices.IndexFunc(q.back, func(t *task) bool {
+		return (proven || !t.late || !t.had[h.worker] && time.Since(t.back) > q.lease) && !q.better(t, h.worker)
+	})
 	k := slices.IndexFunc(q.orders, func(o *order) bool { return len(o.variants) > 0 })
 	switch {
 	case i >= 0:
@@ -261,14 +274,14 @@ func (q *Queue) pick(h holder) *task {
 }
 
 func (q *Queue) add(o *order, v study.Variant) *task {
-	t := &task{order: o, variant: v, leases: map[holder]*lease{}, died: map[string]bool{}}
+	t := &task{order: o, variant: v, leases: map[holder]*lease{}, died: map[string]bool{}, had: map[string]bool{}}
 	q.tasks[v.ID] = t
 	return t
 }
 
 func (q *Queue) lend(t *task, h holder) {
 	now := time.Now()
-	t.leases[h], q.held[h] = &lease{now, now}, t
+	t.leases[h], q.held[h], t.had[h.worker] = &lease{now, now}, t, true
 }
 
 // better reports whether a task should wait a moment for another worker than one on which it has ended an engine. The caller
@@ -428,7 +441,8 @@ func (q *Queue) deliver(h holder, r *Result) error {
 		return fault{err}
 	}
 	if l := t.leases[h]; l != nil {
-		q.longest = max(q.longest, time.Since(l.since))
+		took := time.Duration(min(row.Seconds, time.Since(l.since).Seconds()) * float64(time.Second))
+		q.longest = max(q.longest, took)
 	}
 	q.remove(t)
 	q.proven[h.worker] = true
@@ -455,6 +469,9 @@ func (q *Queue) deliver(h holder, r *Result) error {
 func (o *order) take(r study.Row) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.ended {
+		return errStopped
+	}
 	return o.done(r)
 }
 

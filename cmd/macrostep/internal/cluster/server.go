@@ -39,6 +39,8 @@ type keys struct {
 	Seed        string `json:"nkey_seed"`   // private key of all workers
 	Key         string `json:"key"`         // PEM, of the certificate
 	Certificate string `json:"certificate"` // PEM
+
+	resumed bool // they are those of an earlier process
 }
 
 // keysOf returns the keys of a study, which it makes first if there are none.
@@ -56,6 +58,7 @@ func keysOf(folder string) (*keys, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w; remove the file, and start workers again with the new %s", path, err, study.TicketFile)
 		}
+		k.resumed = true
 		return &k, nil
 	}
 	k := &keys{Study: random(6), Seal: []byte(random(32))}
