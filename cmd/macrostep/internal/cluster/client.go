@@ -50,7 +50,10 @@ const longestDeath = 2000
 
 // Join makes a worker known to a study. identity may be "" if there is only one. log takes messages.
 func Join(ctx context.Context, l *Link, identity string, log func(text string)) (*Client, error) {
-	c := &Client{link: l, name: l.name + "." + random(6), study: cmp.Or(identity, l.study), log: log, silentTime: silentTime, patience: patience, index: l.index, seals: map[int]string{}}
+	c := &Client{
+		link: l, name: l.name + "." + random(6), study: cmp.Or(identity, l.study), index: l.index, seals: map[int]string{},
+		log: log, silentTime: silentTime, patience: patience,
+	}
 	if l.study == "" {
 		if err := c.choose(ctx); err != nil {
 			return nil, err

@@ -31,7 +31,7 @@ type Coordinator struct {
 	study  string
 
 	began  time.Time
-	filing sync.Mutex // of what changes uploads
+	filing sync.Mutex // for uploads
 
 	list  []byte            // of the files that workers get
 	index string            // its hash
@@ -48,15 +48,16 @@ type Coordinator struct {
 type remote struct {
 	name  string
 	label string // for messages
-	bad   int    // rows
+	bad   int    // messages
 	seen  time.Time
 	gone  bool                       // it knows that the study is over, or has left
 	next  map[int]context.CancelFunc // requests that wait, by the engine
 }
 
 const (
-	// mostBad is the number of rows that are none after which a worker gets no more tasks.
-	mostBad     = 3
+	// mostBad is the number of messages that no worker should send, after which one gets no more tasks.
+	mostBad = 3
+	// mostWorkers bounds the workers that are known at a time.
 	mostWorkers = 10_000
 	// mostFiles is the number of uploads of an engine: table and manifest that are kept, and a row.
 	mostFiles = 3
@@ -71,7 +72,10 @@ const (
 )
 
 func coordinate(q *Queue, f *study.Folder, k *keys, list []byte, place map[string]string) *Coordinator {
-	return &Coordinator{queue: q, folder: f, keys: k, study: k.Study, list: list, index: sumOf(list), place: place, workers: map[string]*remote{}, deaths: map[holder]string{}, began: time.Now()}
+	return &Coordinator{
+		queue: q, folder: f, keys: k, study: k.Study, began: time.Now(), list: list, index: sumOf(list), place: place,
+		workers: map[string]*remote{}, deaths: map[holder]string{},
+	}
 }
 
 // Study is the identity of the study.
@@ -251,7 +255,8 @@ func (c *Coordinator) join(worker string, q *request) *answer {
 	}
 	w.seen = time.Now()
 	if q.Version != own {
-		refused := fmt.Sprintf("the worker on %s is macrostep %s, and the study runs with %s; all machines need the same version", w.label, shown(q.Version, 100), own)
+		refused := fmt.Sprintf("the worker on %s is macrostep %s, and the study runs with %s; all machines need the same version",
+			w.label, shown(q.Version, 100), own)
 		if w.bad < mostBad {
 			c.queue.log(refused)
 		}

@@ -143,7 +143,8 @@ func (l *Link) credentials(address *string, path string, data []byte) ([]nats.Op
 // ticket makes a key for this worker, signed with that of all.
 func (l *Link) ticket(address *string, t *Ticket) ([]nats.Option, error) {
 	if own := simulate.Version(); t.Version != own {
-		return nil, fmt.Errorf("the study runs with macrostep %s, and this is %s; all machines need the same version", cmp.Or(t.Version, "of an earlier version"), own)
+		return nil, fmt.Errorf("the study runs with macrostep %s, and this is %s; all machines need the same version",
+			cmp.Or(t.Version, "of an earlier version"), own)
 	}
 	all, err := nkeys.FromSeed([]byte(t.Seed))
 	if err != nil {
@@ -242,7 +243,8 @@ func (l *Link) refusal() error {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w; the section \"A NATS server of your own\" in macrostep help studies lists the rights that users need (this one is %s)", l.url, err, l.name)
+	return fmt.Errorf("%s: %w; the section \"A NATS server of your own\" in macrostep help studies lists the rights that users need (this one is %s)",
+		l.url, err, l.name)
 }
 
 // remedy returns what helps when a connection fails.
@@ -251,7 +253,8 @@ func remedy(err error) string {
 	var name x509.HostnameError
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
-		return "; the user is not one of this server: give --credentials the present join.json of the study, or the file of your cluster, or check user and password (with special characters as %XX)"
+		return "; the user is not one of this server: give --credentials the present join.json of the study, or the file of your cluster, " +
+			"or check user and password (with special characters as %XX)"
 	case errors.As(err, &unknown), errors.As(err, &name), strings.Contains(err.Error(), "failed to verify certificate"):
 		return "; its certificate is not known here: give --credentials the present join.json of the study, or --ca"
 	case errors.Is(err, nats.ErrNoServers):

@@ -522,8 +522,8 @@ func (q *Queue) expire() {
 	q.wake() // what is stalled may be given out
 	q.mu.Unlock()
 	if oldest != nil {
-		q.tell("slow", fmt.Sprintf("warning: %d of the runs under way take long: %s%s has taken %v so far, the longest run that has ended %v; if it hangs, end its engine or worker "+
-			"(time-limit in the study bounds runs)", slow, oldest.variant, on, now.Sub(since).Round(time.Second), longest.Round(time.Millisecond)))
+		q.tell("slow", fmt.Sprintf("warning: %d of the runs under way take long: %s%s has taken %v so far, the longest run that has ended %v; "+
+			"if it hangs, end its engine or worker (time-limit in the study bounds runs)", slow, oldest.variant, on, now.Sub(since).Round(time.Second), longest.Round(time.Millisecond)))
 	}
 }
 
