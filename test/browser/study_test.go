@@ -25,36 +25,34 @@ import (
 // rows of all are written into the folder, and the study is resumed.
 func studied(t *testing.T) (path string) {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "wide")
-	args := []string{"study", filepath.Join(systems, "quarter-car-a.ssp"), "--samples", "2", "--output", folder, "--run", "stop-time=0.01"}
-	const n = 10_000
-	header := "run"
-	for _, name := range []string{"wheel.k_w", "wheel.d_c", "wheel.m_w", "chassis.m_c", "wheel.k_c"} {
-		args = append(args, "--vary", name+"=uniform(1000, 2000)")
-		header += "," + name
-	}
-	for _, name := range []string{"maximum(chassis.v_c)", "rms(wheel.F_c)", "final(chassis.z_c)", "minimum(chassis.v_c)", "mean(wheel.F_c)"} {
-		args = append(args, "--collect", name)
-		header += "," + name
-	}
-	macrostep(t, args...)
-	var index struct{ Plan string }
-	data, err := os.ReadFile(filepath.Join(folder, "study.json"))
-	if err = errors.Join(err, json.Unmarshal(data, &index)); err != nil {
-		t.Fatal(err)
-	}
-	path = filepath.Join(folder, "files", filepath.FromSlash(index.Plan))
-	plan, err := os.ReadFile(path)
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "wide")
+	system, err := filepath.Abs(filepath.Join(systems, "quarter-car-a.ssp"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan = bytes.Replace(plan, []byte(`samples: "2"`), fmt.Appendf(nil, `samples: "%d"`, n), 1)
+	const n = 10_000
+	const factors = "wheel.k_w,wheel.d_c,wheel.m_w,chassis.m_c,wheel.k_c"
+	const quantities = "maximum(chassis.v_c),rms(wheel.F_c),final(chassis.z_c),minimum(chassis.v_c),mean(wheel.F_c)"
+	plan := fmt.Sprintf("{system: %q, run: {stop-time: 0.01}, table: cases.csv, collect: [%s]}", system, quantities)
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "quarter-car-a-study.yaml"), []byte(plan), 0o666),
+		os.WriteFile(filepath.Join(dir, "cases.csv"), []byte(factors+"\n1,1,1,1,1\n2,2,2,2,2\n"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	macrostep(t, "study", filepath.Join(dir, "quarter-car-a-study.yaml"), "--output", folder)
+	var index struct{ Plan string }
+	data, err := os.ReadFile(filepath.Join(folder, "study.json"))
+	if err = errors.Join(err, json.Unmarshal(data, &index), os.Remove(filepath.Join(folder, "variants.csv"))); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(folder, "files", filepath.Dir(filepath.FromSlash(index.Plan)), "cases.csv")
 	f, err := os.Create(filepath.Join(folder, "results.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	cases := bytes.NewBufferString(factors + "\n")
 	w := bufio.NewWriter(f)
-	fmt.Fprintf(w, "%s,status,reason,verdict,steps,rejected,seconds,engine\n", header)
+	fmt.Fprintf(w, "run,%s,%s,status,reason,verdict,steps,rejected,seconds,engine\n", factors, quantities)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range n {
 		var x [5]float64
@@ -62,7 +60,10 @@ func studied(t *testing.T) (path string) {
 		for k := range x {
 			x[k] = 1 + random.Float64()
 			fmt.Fprintf(w, ",%g", x[k])
+			fmt.Fprintf(cases, "%g,", x[k])
 		}
+		cases.Truncate(cases.Len() - 1)
+		fmt.Fprintln(cases)
 		if x[0]+x[1] > 3.8 {
 			fmt.Fprintln(w, ",,,,,,failed,wheel: fmi2DoStep returned Error,none,7,0,0.01,e:1:0")
 			continue
@@ -70,7 +71,7 @@ func studied(t *testing.T) (path string) {
 		fmt.Fprintf(w, ",%g,%g,%g,%g,%g,ok,,none,10,0,0.01,e:1:0\n", 1e-3*x[0]*x[1], x[0]+0.1*random.NormFloat64(), math.Exp(5*x[2]),
 			math.Sin(6*x[3]), 1e6+random.NormFloat64())
 	}
-	if err := errors.Join(w.Flush(), f.Close(), os.WriteFile(path, plan, 0o666)); err != nil {
+	if err := errors.Join(w.Flush(), f.Close(), os.WriteFile(path, cases.Bytes(), 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	macrostep(t, "study", "--resume", folder)
