@@ -29,7 +29,7 @@ type Cache struct {
 	Dir string // "" = nothing is stored
 
 	mu    sync.Mutex
-	found map[[3]string]json.RawMessage // by FMU, kind and what the measurement is about
+	found map[[3]string]json.RawMessage // by FMU, kind and subject of the measurement
 }
 
 // mostFound bounds what a Cache remembers.

@@ -303,6 +303,9 @@ func (f *Folder) sweep() {
 func keptTable(id int) string    { return strconv.Itoa(id) + ".csv" }
 func keptManifest(id int) string { return strconv.Itoa(id) + ".json" }
 
+// KeptFiles returns the names of the files of a run that is kept.
+func KeptFiles(id int) []string { return []string{keptTable(id), keptManifest(id)} }
+
 // byteOrderMark begins texts that some programs have saved.
 const byteOrderMark = "\ufeff"
 

@@ -442,7 +442,7 @@ func (c *Coordinator) deliver(h holder, q *request) (err error) {
 	for _, f := range q.Kept {
 		path := c.upload(h, f.Hash)
 		switch {
-		case !c.keeps(r.Variant), !slices.Contains(keptOf(r.Variant), f.Path), !hashes.MatchString(f.Hash):
+		case !c.keeps(r.Variant), !slices.Contains(study.KeptFiles(r.Variant.ID), f.Path), !hashes.MatchString(f.Hash):
 			return fail("a file has the name %q and the hash %q", f.Path, f.Hash)
 		case files[f.Path] != "", slices.Contains(uploads, path):
 			return fail("a file comes twice")

@@ -19,7 +19,8 @@
 //	macrostep.USER.WORKER.STUDY.upload     a piece of what is too large for a message: a table that is kept, or a row
 //	_INBOX.USER.>                          answers
 //
-// So a user needs the right to publish to macrostep.USER.> and to subscribe to _INBOX.USER.>, and no other; nobody else can send
-// in its name or read its answers. With [Serve], each worker is a user. What it sends is checked where it arrives: a seal shows that the variant was
-// given to it, [study.Plan.CheckRow] that the row is one, and the first such row counts. Whatever has no row is given out again.
+// So a user needs the rights to publish to macrostep.USER.> and to subscribe to _INBOX.USER.>, and no others. Nobody else can send
+// in its name or read its answers. With [Serve], each worker is a user. The coordinator checks all that a worker sends: its seal
+// shows that the variant was given to the worker, and [study.Plan.CheckRow] that the row is valid. The first valid row of a
+// variant counts, and a variant without one is given out again.
 package cluster

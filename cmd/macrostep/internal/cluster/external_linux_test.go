@@ -261,7 +261,7 @@ func TestServersKilled(t *testing.T) {
 	t.Logf("%d runs for %d rows\n%s", rows.Load(), n, m)
 }
 
-// A worker is told of a study that is away for long, and ends some day, with an error.
+// A worker logs that its study does not answer, and ends with an error when its patience is over.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "")

@@ -183,9 +183,9 @@ func (l *Link) connect(address string, options ...nats.Option) (err error) {
 			close(l.lost)
 			l.lost = make(chan struct{})
 			l.mu.Unlock()
-			time.AfterFunc(lostTime, func() { l.told(c, err) })
+			time.AfterFunc(lostTime, func() { l.report(c, err) })
 		}),
-		nats.ReconnectHandler(func(c *nats.Conn) { l.told(c, nil) }),
+		nats.ReconnectHandler(func(c *nats.Conn) { l.report(c, nil) }),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // see refusal
 	if l.conn, err = nats.Connect(address, options...); err != nil {
 		return fmt.Errorf("%s: %w%s", l.url, err, remedy(err))
@@ -197,8 +197,8 @@ func (l *Link) connect(address string, options ...nats.Option) (err error) {
 // lostTime is how long a connection may be lost until the user gets to know.
 const lostTime = 2 * time.Second
 
-// told tells the user that the connection is lost, if it still is, or is there again after that.
-func (l *Link) told(c *nats.Conn, lost error) {
+// report logs a connection that stays lost, and later that it is back.
+func (l *Link) report(c *nats.Conn, lost error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

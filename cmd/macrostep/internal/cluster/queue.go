@@ -18,7 +18,7 @@ type Tasks interface {
 	Next(ctx context.Context, engine int, r *Result) (study.Variant, error)
 	// Hold says that the engine still runs the variant. It returns false if nobody needs the row any more.
 	Hold(ctx context.Context, engine int, v study.Variant) bool
-	// Release gives back what the engine has.
+	// Release returns the variant of the engine, if it has one, so that others run it.
 	Release(engine int)
 }
 

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -132,14 +131,9 @@ func (w *Worker) hold(ctx context.Context, number int, v study.Variant) (_ conte
 // holdEach is the time between two messages that a variant is still being run.
 var holdEach = leaseTime / 3
 
-// keptOf returns the names that files of a run can have which is kept.
-func keptOf(v study.Variant) []string {
-	return []string{fmt.Sprint(v.ID, ".csv"), fmt.Sprint(v.ID, ".json")}
-}
-
 // filesOf lists the files of a run that is kept.
 func filesOf(folder string, v study.Variant) (paths []string) {
-	for _, name := range keptOf(v) {
+	for _, name := range study.KeptFiles(v.ID) {
 		path := filepath.Join(folder, name)
 		if _, err := os.Stat(path); err == nil {
 			paths = append(paths, path)
