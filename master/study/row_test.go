@@ -235,7 +235,7 @@ func TestDamagedChecks(t *testing.T) {
 }
 
 // What a killed study has left is removed when the study goes on: files that are not complete, and tables of runs without a row.
-// Files of others stay.
+// Other files in the folder stay.
 func TestFolderSwept(t *testing.T) {
 	text := "{system: s, vary: {a.x: [1, 2, 3]}, collect: {u: final(a.u)}, keep: all}"
 	path := filepath.Join(t.TempDir(), "study")
