@@ -200,12 +200,6 @@ func (c *Coordinator) do(op string, m *nats.Msg, w *remote, q *request, data []b
 	case opRelease:
 		c.leave(w, q.Engine)
 		c.queue.release(h)
-		c.filing.Lock()
-		defer c.filing.Unlock()
-		uploads, _ := filepath.Glob(c.upload(h, "*"))
-		for _, path := range uploads {
-			_ = os.Remove(path) // it goes at the end
-		}
 		return &answer{}, nil
 	}
 	if q.Variant != nil {
@@ -485,7 +479,7 @@ func (c *Coordinator) keeps(v study.Variant) bool {
 
 func (c *Coordinator) incoming() string { return filepath.Join(c.folder.Path, study.Incoming) }
 
-// upload returns the path of an upload.
+// upload returns the path of an upload. One whose worker has gone stays until the study ends.
 func (c *Coordinator) upload(h holder, sum string) string {
 	return filepath.Join(c.incoming(), fmt.Sprintf("%s-%d-%s", h.worker, h.engine, sum))
 }
