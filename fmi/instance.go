@@ -16,6 +16,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
+	protocol "github.com/macrostep/macrostep/fmi/internal/remote"
 )
 
 // InstanceOptions are the options of Instantiate.
@@ -88,9 +89,9 @@ type Instance struct {
 	// detector does not see accesses in C, but it detects two callers here.
 	crossings uint64
 	ticks     uint64
-	spent     uint64        // ticks of the last crossing
-	pending   pending       // duration of the pending step
-	took      time.Duration // duration of the last call; only with a trace
+	spent     uint64            // ticks of the last crossing
+	pending   protocol.Patience // with the pending step; Limit 0 = unlimited
+	took      time.Duration     // duration of the last call; only with a trace
 
 	mem          native.Memory // lives as long as the instance
 	vrBuf        native.Buffer
@@ -116,7 +117,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 		return nil, &ArgumentError{name, fmi2.Instantiate.String(),
 			fmt.Sprintf("%q is not a valid name: it must not be blank or contain NUL", name)}
 	}
-	in := &Instance{fmu: f, name: name, run: native.Run, pending: pending{limit: o.StepTimeout},
+	in := &Instance{fmu: f, name: name, run: native.Run, pending: protocol.Patience{Limit: o.StepTimeout},
 		trace: o.Trace, single: o.CallByCall || o.Trace != nil}
 	if o.Context == nil {
 		o.Context = context.Background()
@@ -462,7 +463,7 @@ func (in *Instance) settle(f fmi2.Function, s Status) error {
 		}
 	case s == StatusPending && f == fmi2.DoStep:
 		in.state = StateStepInProgress
-		in.pending.begin(in.spent)
+		in.pend()
 		return nil
 	case query:
 	default:
@@ -705,7 +706,7 @@ func (in *Instance) GetStatus(k StatusKind) (Status, error) {
 	s := Status(value)
 	if in.state == StateStepInProgress && k == DoStepStatus {
 		if s == StatusPending {
-			if in.pending.late() {
+			if in.pending.Limit > 0 && in.pending.Late() {
 				return StatusErr, in.giveUp()
 			}
 			return s, nil

@@ -293,7 +293,7 @@ func TestStatuses(t *testing.T) {
 	t.Run("pending too long", func(t *testing.T) {
 		for _, cancels := range []bool{true, false} {
 			in := running(t, f, "late")
-			in.pending.limit = 1
+			in.pending.Limit = 1
 			if sym := *in.sym; !cancels {
 				sym[fmi2.CancelStep] = 0
 				in.sym = &sym

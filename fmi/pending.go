@@ -35,50 +35,23 @@ func (e *PendingError) Unwrap() error { return e.Err }
 
 const moreTime = "if the FMU needs longer steps, give them more time (--step-timeout)"
 
-// pending measures how long a step is Pending. A long time between two calls of late
-// counts only in part, because the program and the FMU may have been suspended.
-type pending struct {
-	limit time.Duration // 0 = none
-	used  time.Duration
-	asked time.Time
-}
-
-// begin starts the measurement; ticks is the time of fmi2DoStep.
-func (p *pending) begin(ticks uint64) {
-	if p.limit <= 0 {
-		return
+// pend begins to measure how long a step is Pending.
+func (in *Instance) pend() {
+	used := time.Duration(0)
+	if rate := native.TickRate(); rate > 0 { // fmi2DoStep took this time
+		used = time.Duration(min(float64(in.spent)/rate, in.pending.Limit.Seconds()) * float64(time.Second))
 	}
-	p.used, p.asked = 0, time.Now()
-	if rate := native.TickRate(); rate > 0 {
-		p.used = time.Duration(min(float64(ticks)/rate, (p.limit-p.slice()).Seconds()) * float64(time.Second))
-	}
-}
-
-// slice is the longest time between two calls of late that counts in full.
-func (p *pending) slice() time.Duration { return p.limit / 8 }
-
-// late reports whether the step takes too long.
-func (p *pending) late() bool {
-	if p.limit <= 0 {
-		return false
-	}
-	now := time.Now()
-	passed := now.Sub(p.asked)
-	if p.asked = now; passed > 2*p.slice() {
-		passed = max(p.slice(), 1)
-	}
-	p.used += passed
-	return p.used >= p.limit
+	in.pending.Begin(used)
 }
 
 // giveUp cancels a step that is pending for too long, or ends its process, and returns the error.
 func (in *Instance) giveUp() error {
 	if in.remote != nil {
-		cause := fmt.Sprintf("the step was still pending after %v, so the process was ended; %s", in.pending.limit, moreTime)
+		cause := fmt.Sprintf("the step was still pending after %v, so the process was ended; %s", in.pending.Limit, moreTime)
 		in.state = StateFatal
 		return errors.Join(in.remote.lost(fmi2.DoStep.String(), &Ended{Reason: cause}), in.remote.Disconnect())
 	}
-	e := &PendingError{Instance: in.name, FMU: filepath.Base(in.fmu.Path), Time: in.from, Limit: in.pending.limit}
+	e := &PendingError{Instance: in.name, FMU: filepath.Base(in.fmu.Path), Time: in.from, Limit: in.pending.Limit}
 	e.Err = in.CancelStep()
 	if in.state == StateStepInProgress { // not cancelled: no call is legal
 		in.state, in.gone = StateFatal, e

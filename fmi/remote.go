@@ -25,8 +25,8 @@ type Launcher interface {
 }
 
 // Elsewhere is a Launcher of processes that find the FMU by its hash on another machine. A process that was lost
-// with the connection to it (Ended.Lost) is replaced whatever InstanceOptions.Restarts says, if Keep was called.
-// Package fmi/host has one.
+// with the connection to it (Ended.Lost) is replaced whatever InstanceOptions.Restarts says, if Keep was called, during the
+// initialisation, and, if the FMU serialises states, during the first calls after it. Package fmi/host has one.
 type Elsewhere interface {
 	Launcher
 	Host() string    // of the processes, for messages
@@ -52,10 +52,10 @@ type Launch struct {
 // Link is the connection to a process. It has one caller at a time.
 type Link interface {
 	// Post sends a request to the Host without waiting. After each Post without an
-	// error, Await must be called once. Its answer is valid until the next Post;
+	// error, Await must be called once. Its answer has at most so many bytes and is valid until the next Post;
 	// Launch.Log has received all messages that the Host logged before. After an
 	// error the process is unusable; the error is an *Ended if the process has ended.
-	Post(request []byte) error
+	Post(request []byte, most uint64) error
 	Await() (answer []byte, err error)
 	// Close ends the process and waits for its end.
 	Close() error
@@ -128,7 +128,6 @@ type remote struct {
 	dir  string    // working folder
 	mute bool      // what the FMU prints is dropped
 	kept time.Time // of the last Keep
-	able bool      // a process that has crashed may be replaced
 
 	slot        *FMUState // of Keep
 	state, next []byte    // from SerializeFMUState: of the last Keep, and a buffer for the next
@@ -138,25 +137,23 @@ type remote struct {
 }
 
 func newRemote(in *Instance, l Launcher, o *InstanceOptions) *remote {
-	r := &remote{in: in, able: o.Restarts > 0, dir: o.Dir}
+	r := &remote{in: in, dir: o.Dir}
 	if r.dir == "" {
 		r.dir, _ = os.Getwd() // if it has been removed: a temporary one
 	}
 	r.Client = &protocol.Client{Name: in.name, All: in.log.All, Begun: begun, Lost: r.lost, Say: in.Tell,
 		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
-	r.Limit = o.Restarts
+	c := in.fmu.Description.CoSimulation
+	r.Limit, r.Serialises = o.Restarts, c != nil && c.CanGetAndSetFMUState && c.CanSerializeFMUState
 	if e, ok := l.(Elsewhere); ok {
-		r.host, r.Limit = e.Host(), max(o.Restarts, lostLimit)
-		r.May = func(err error) bool {
+		r.host = e.Host()
+		r.Severed = func(err error) bool {
 			var end *Ended
-			return r.able || errors.As(err, &end) && end.Lost
+			return errors.As(err, &end) && end.Lost
 		}
 	}
 	return r
 }
-
-// lostLimit bounds the replacements of a process to which the connection is lost.
-const lostLimit = 10
 
 // LoadIn loads and checks the library in a separate process and ends the process. It
 // returns the findings of Instantiate with the same Launcher in advance. ctx cancels compiling.
@@ -206,13 +203,17 @@ func (r *remote) open(ctx context.Context) error {
 		return err
 	}
 	r.in.sym = protocol.Symbols(l.Shown)
-	return f.judgeElsewhere(l.Shown, l.Changes, l.Failed)
+	err = f.judgeElsewhere(l.Shown, l.Changes, l.Failed)
+	if err != nil && r.host != "" {
+		err = fmt.Errorf("host %s: %w", r.host, err)
+	}
+	return err
 }
 
 // Place returns the request that tells a process where the library of the FMU is, and its resources
-// (see internal/remote). It compiles the library if needed.
-func (f *FMU) Place() ([]byte, error) {
-	if err := f.prepareElsewhere(context.Background()); err != nil {
+// (see internal/remote). It compiles the library if needed, until ctx is done.
+func (f *FMU) Place(ctx context.Context) ([]byte, error) {
+	if err := f.prepareElsewhere(ctx); err != nil {
 		return nil, err
 	}
 	return protocol.AppendPlace(nil, f.place.File, f.uri), nil
@@ -225,6 +226,7 @@ func (r *remote) launch(l Launcher, again bool) (protocol.Link, error) {
 		r.mu.Lock()
 		r.lines = r.lines[:0]
 		r.mu.Unlock()
+		r.kept = time.Time{} // so that the calls need not be repeated again
 		for _, state := range r.in.states {
 			state.lost = state.epoch < r.Epoch
 		}
@@ -280,6 +282,9 @@ func (f *FMU) judgeElsewhere(s *fmi2.Shown, changes []string, failed error) erro
 
 // lost returns the error of a process that has ended in a call.
 func (r *remote) lost(call string, cause error) error {
+	if r.host != "" && errors.Is(cause, protocol.ErrWire) {
+		cause = errors.New("the host has sent an answer that cannot be read")
+	}
 	e := &ProcessError{Instance: r.in.name, FMU: filepath.Base(r.in.fmu.Path), Func: call,
 		Time: r.Time, Timed: r.Timed, Host: r.host, Err: cause}
 	r.mu.Lock()
@@ -299,7 +304,7 @@ func (r *remote) lost(call string, cause error) error {
 	switch {
 	case end != nil && end.Lost && !serialises:
 		e.Remedy = "the FMU cannot serialise its state, so no run goes on after the loss of its host"
-	case end == nil || !end.Crash || r.able, call == fmi2.Terminate.String(), call == fmi2.FreeInstance.String():
+	case end == nil || !end.Crash || r.Limit > 0, call == fmi2.Terminate.String(), call == fmi2.FreeInstance.String():
 	case serialises:
 		e.Remedy = "--on-crash restart goes on after a crash; --debug calls=FILE shows the calls up to it, for the exporter"
 	default:
@@ -382,7 +387,7 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 // that travel.
 func (in *Instance) Keep() error {
 	r := in.remote
-	if r == nil || r.Limit == 0 {
+	if r == nil || !r.Replaceable() {
 		return in.argument(fmi2.SerializeFMUState, "the instance has no restarts (InstanceOptions.Restarts)")
 	}
 	if r.host != "" {

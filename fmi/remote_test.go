@@ -21,7 +21,7 @@ type direct struct {
 	closed bool
 }
 
-func (d *direct) Post(request []byte) error {
+func (d *direct) Post(request []byte, _ uint64) error {
 	answer, err := d.host.Answer(request)
 	if err == nil && d.damage != nil {
 		answer = d.damage(answer)

@@ -34,11 +34,11 @@ func (m *mortal) Launch(to Launch) (Link, error) {
 	return m.link, err
 }
 
-func (l *mortalLink) Post(request []byte) error {
+func (l *mortalLink) Post(request []byte, most uint64) error {
 	if l.dead {
 		return &Ended{Reason: "killed"}
 	}
-	return l.direct.Post(request)
+	return l.direct.Post(request, most)
 }
 
 func (l *mortalLink) Close() error {

@@ -350,6 +350,7 @@ func misbehaviour() []variable {
 		integer("messages", 5, "how many messages of LogStorm, and at once of LogThread", 0),
 		integer("variable", 1, "value reference of what is NaN or infinite in fmi2GetReal", 0),
 		integer("megabytes", 8192, "MemoryHog: how much memory it takes at most, in MiB; 0: until it is refused", 0),
+		integer("ballast", 0, "how much its state has beside x, in MiB", 0),
 		{name: "marker", description: "file in which all processes count how often it went wrong; none: each instance for itself", role: text},
 		{name: "victim", description: "file that RemoveFile removes", role: text},
 		{name: "trail", description: "begins the names of files to which steps, an exit handler and a destructor write; none: they do not", role: text},

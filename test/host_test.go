@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/host"
 	"github.com/macrostep/macrostep/test/long"
 )
 
@@ -183,6 +184,27 @@ func TestHostOffers(t *testing.T) {
 	}
 }
 
+// Without a folder of the user there are no tickets and no secrets, also not in the temporary folder. A ticket can be given by its path.
+func TestHostWithoutHome(t *testing.T) {
+	address := strings.TrimPrefix(hostFlag(t), "--on=*=")
+	dir, err := host.TicketDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket := filepath.Join(dir, strings.ReplaceAll(address, ":", "_")+".json")
+	path := fmu(t, "mass_force")
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData"} {
+		t.Setenv(name, "")
+	}
+	const remedy = "set HOME or XDG_CONFIG_HOME"
+	call(t, "host", "--accept", "--listen", "127.0.0.1:0").is(t, 2, "no folder for the tickets", remedy)
+	call(t, "host", "list").is(t, 2, "no folder for the tickets", remedy)
+	run(t, path, "--on", address).is(t, 2, remedy, "or give the ticket of host "+address)
+	call(t, "host", "list", address).is(t, 1, remedy, "or give the ticket of host "+address)
+	call(t, "host", "list", ticket).is(t, 0, "any FMU that is sent")
+	complete(t, path, "--on", ticket, "--stop-time", "1")
+}
+
 // A run whose host is killed goes on when the host is there again, with the results of an undisturbed run.
 func TestHostLost(t *testing.T) {
 	dir := t.TempDir()
@@ -227,6 +249,10 @@ func TestHostAbilities(t *testing.T) {
 	local := complete(t, path, "--stop-time", "0.3")
 	if string(read(t, r.path("results.csv"))) != string(read(t, local.results)) {
 		t.Error("a resumed run on a host differs from a local one")
+	}
+	o = complete(t, path, flag, "--quirk", "wheel=noRollback", "--stop-time", "0.1")
+	if want := "is lost, the run ends and keeps its rows, because the state of wheel cannot be serialised"; strings.Count(o.output, want) != 1 {
+		t.Error(o.output)
 	}
 	o = run(t, fmu(t, "misbehave"), flag, "--set", "fault=Segfault", "--set", "at=0.35", "--step-size", "0.001", "--stop-time", "1")
 	if o.code == 0 || o.rows < 3 || o.manifest.Status == "complete" {

@@ -99,7 +99,9 @@ func TestStudiesPageMachines(t *testing.T) {
 	if info, err := os.Stat(shared("join.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	write(t, filepath.Join(dir, "join.json"), read(t, shared("join.json")))
+	if err := os.WriteFile(filepath.Join(dir, "join.json"), read(t, shared("join.json")), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	all = append(all, begin(program, commands["worker--credentials join.json"]...), begin("sh", "workers.sbatch"), begin(program, commandOfJob(t, dir)...))
 	makeRuns(t, dir, "shared", all)
 

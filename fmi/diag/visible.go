@@ -2,6 +2,10 @@ package diag
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -26,6 +30,27 @@ func AppendVisible(to, text []byte) (out, rest []byte) {
 	return to, nil
 }
 
+// OneLine returns the begin of a text of another program, of at most so many bytes, as Line does.
+func OneLine(text string, most int) string {
+	return Line(Clip(text, most))
+}
+
+// folders are the folders of absolute paths.
+var folders = regexp.MustCompile(`(?:[A-Za-z]:)?(?:[/\\][^/\\\s:;,"'()]+)+[/\\]`)
+
+// WithoutPaths returns the begin of a text as one line in which absolute paths are names of files: what another machine may know.
+// Folders are known ones, whose names may have spaces.
+func WithoutPaths(text string, known ...string) string {
+	home, _ := os.UserHomeDir() // "" if there is none
+	here, _ := os.Getwd()
+	for _, folder := range append([]string{os.TempDir(), here, home}, known...) {
+		if len(folder) > 1 {
+			text = strings.ReplaceAll(text, folder+string(filepath.Separator), "/./") // a path without spaces
+		}
+	}
+	return OneLine(folders.ReplaceAllString(text, ""), 2000)
+}
+
 // Visible returns text with the escapes of [AppendVisible].
 func Visible(text string) string {
 	out, rest := AppendVisible(nil, []byte(text))
@@ -33,4 +58,9 @@ func Visible(text string) string {
 		out = fmt.Appendf(out, `\x%02x`, b)
 	}
 	return string(out)
+}
+
+// Line returns text with the escapes of [AppendVisible], and with those of line ends and tabs: it is one line.
+func Line(text string) string {
+	return strings.NewReplacer("\n", `\x0a`, "\t", `\x09`).Replace(Visible(text))
 }

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -21,9 +23,10 @@ import (
 // ClientOptions are the options of NewClient.
 type ClientOptions struct {
 	Program string // version of the program, for messages
-	// Timeout is how long to try to reach a host again to which the connection is lost, and how long the host
-	// keeps the instances meanwhile; 0 = DefaultTimeout. It is at least a second.
+	// Timeout is how long to try to reach the host, and how long it may give no sign; 0 = DefaultTimeout. It is at least a second.
 	Timeout time.Duration
+	// Context ends attempts to reach the host, and waits for one that gives no sign; nil = nothing does.
+	Context context.Context
 }
 
 // DefaultTimeout is that of ClientOptions.
@@ -34,10 +37,18 @@ type Client struct {
 	ticket Ticket
 	dial   func(context.Context) (net.Conn, error)
 	o      ClientOptions
+	ctx    context.Context // also ends when the client is closed
+	end    context.CancelCauseFunc
+
+	connecting sync.Mutex
+	id         string // of the last session
+	failed     time.Time
+	failure    error // to reach the host, then
+
+	silences atomic.Int64 // see mostSilences
 
 	mu      sync.Mutex
 	session *clientSession // the last one; nil = none was begun
-	closed  bool
 }
 
 // NewClient makes a client of a host: its address, whose ticket is in dir, or the path of a ticket. It connects when
@@ -52,11 +63,13 @@ func NewClient(where, dir string, o ClientOptions) (*Client, error) {
 
 func newClient(t Ticket, dial func(context.Context) (net.Conn, error), o ClientOptions) *Client {
 	o.Timeout = max(cmp.Or(o.Timeout, DefaultTimeout), time.Second)
-	return &Client{ticket: t, dial: dial, o: o}
+	if o.Context == nil {
+		o.Context = context.Background()
+	}
+	c := &Client{ticket: t, dial: dial, o: o}
+	c.ctx, c.end = context.WithCancelCause(o.Context)
+	return c
 }
-
-// silent is how long a host may say nothing.
-func (c *Client) silent() time.Duration { return min(silentAfter, c.o.Timeout) }
 
 // Place says where on the host an instance runs, and with which limits.
 type Place struct {
@@ -83,140 +96,214 @@ func (l *launcher) Apart() fmi.Launcher {
 	return &launcher{l.client, p}
 }
 
+const (
+	// mostConnections bounds the connections that are lost before an instance is there.
+	mostConnections = 100
+	// mostSilences bounds the connections over which nothing comes, without an answer to a request for FMUs between them.
+	mostSilences = 2
+)
+
 // Launch makes room for an instance on the host.
 func (l *launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 	a := openAsk{Instance: to.Instance, Model: to.Model, FMU: filepath.Base(to.FMU), Hash: to.Hash, Apart: l.place.Apart}
 	if limits := l.place.Limits; limits != nil {
 		a.Timeout, a.Memory = limits.Timeout.Seconds(), limits.Memory
 	}
-	c := l.client
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, errClosed
-	}
-	if s := c.session; s != nil {
-		if k, err := s.open(to, &a); s.alive() {
-			return k, err
+	for tries := 1; ; tries++ {
+		s, err := l.client.connected(to.Tell)
+		if err != nil {
+			return nil, err
+		}
+		k, err := s.open(to, &a)
+		switch {
+		case err == nil:
+			return k, nil
+		case s.alive() || tries == mostConnections || !l.client.again(err):
+			return nil, err
 		}
 	}
-	s, err := c.begin()
-	if err != nil {
-		return nil, err
-	}
-	return s.open(to, &a)
 }
 
-// open makes room for an instance, and sends the FMU if the host takes any.
-func (s *clientSession) open(to fmi.Launch, a *openAsk) (fmi.Link, error) {
-	k := &link{session: s, to: to}
-	r, err := s.ask(&ask{Open: a}, k)
-	if err == nil && r.Missing {
-		if err = s.send(to.FMU, to.Hash, k); err == nil {
-			r, err = s.ask(&ask{Open: a}, k)
-		}
-		if err == nil && r.Missing {
-			err = fmt.Errorf("host %s has lost the FMU that it was sent", s.client.ticket.Address)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	k.number = r.Instance
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.links[k.number] = k
-	return k, nil
+// again reports whether another connection may help after the loss of one. It does not if the host speaks nonsense, or says
+// nothing again and again.
+func (c *Client) again(err error) bool {
+	return c.ctx.Err() == nil && !errors.Is(err, remote.ErrFrame) && c.silences.Load() < mostSilences
 }
 
 // Status returns the description of the host, its FMUs, and the time of a round trip to it.
 func (c *Client) Status() (Status, []Offer, time.Duration, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return Status{}, nil, 0, errClosed
-	}
-	if c.session == nil {
-		if _, err := c.begin(); err != nil {
-			return Status{}, nil, 0, err
-		}
-	}
-	s := c.session
-	r, err := s.ask(&ask{List: true}, nil)
+	s, err := c.connected(nil)
 	if err != nil {
 		return Status{}, nil, 0, err
 	}
-	shortest := time.Duration(0)
-	for range 5 {
-		t := time.Now()
-		if _, err := s.ask(&ask{}, nil); err != nil {
+	r, err := s.ask(&ask{List: true})
+	if err == nil && r.About == nil {
+		err = fmt.Errorf("host %s: %w", c.ticket.Address, remote.ErrFrame)
+	}
+	if err != nil {
+		return Status{}, nil, 0, err
+	}
+	const least = 20 * time.Millisecond // some clocks are coarse
+	began := time.Now()
+	for trips := 1; ; trips++ {
+		if _, err := s.ask(&ask{}); err != nil {
 			return Status{}, nil, 0, err
 		}
-		if d := time.Since(t); shortest == 0 || d < shortest {
-			shortest = d
+		if took := time.Since(began); took > least && trips >= 5 {
+			return *r.About, r.Offers, took / time.Duration(trips), nil
 		}
 	}
-	return *r.About, r.Offers, shortest, nil
 }
 
-// Close ends the instances that are left, and the connection.
+// Close ends the instances that are left, and the connection. It also ends what waits for the host.
 func (c *Client) Close() error {
+	c.end(errors.New("the client is closed"))
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	if c.session != nil {
-		c.session.close()
+	s := c.session
+	c.mu.Unlock()
+	if s != nil {
+		_ = s.conn.Close() // whoever reads it sees that
 	}
 	return nil
 }
 
-var errClosed = errors.New("the client is closed")
-
-// begin begins a session.
-func (c *Client) begin() (*clientSession, error) {
-	s := &clientSession{client: c, links: map[uint64]*link{}}
-	s.turn = sync.NewCond(&s.mu)
-	if err := s.connect(c.o.Timeout); err != nil {
-		return nil, err
-	}
-	c.session = s
-	return s, nil
-}
-
 // A RefusedError says why a host refuses a connection or an instance.
-type RefusedError struct {
-	Host, Reason, Remedy string
-
-	code code
-}
+type RefusedError struct{ Host, Reason, Remedy string }
 
 func (e *RefusedError) Error() string {
-	text := e.Host + ": " + e.Reason
+	text := e.Host + ": " + shown(e.Reason)
 	if e.Remedy != "" {
-		text += "; " + e.Remedy
+		text += "; " + shown(e.Remedy)
 	}
 	return text
 }
 
-// clientSession is a session on a host. A goroutine that waits for an answer reads the connection for all others.
+// tellAfter is how long to try without a word.
+const tellAfter = time.Second
+
+// connected returns the session of the connection. If there is none, it tries to make one for as long as it may.
+func (c *Client) connected(tell func(string)) (*clientSession, error) {
+	c.connecting.Lock()
+	defer c.connecting.Unlock()
+	c.mu.Lock()
+	s := c.session
+	c.mu.Unlock()
+	if s != nil && s.alive() {
+		return s, nil
+	}
+	if c.failure != nil && time.Since(c.failed) < c.o.Timeout { // for another instance
+		return nil, c.failure
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, c.o.Timeout)
+	defer cancel()
+	began, told := time.Now(), tell == nil
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		s, err := c.connect(ctx)
+		var unknown *net.DNSError
+		if op := (*net.OpError)(nil); errors.As(err, &op) {
+			err = op.Err // without the address
+		}
+		switch {
+		case err == nil:
+			return s, nil
+		case errors.As(err, new(*RefusedError)):
+			return nil, err
+		case errors.As(err, &unknown) && unknown.IsNotFound:
+			return nil, fmt.Errorf("host %s: %w", c.ticket.Address, err)
+		case c.ctx.Err() != nil:
+			return nil, fmt.Errorf("host %s: %w", c.ticket.Address, context.Cause(c.ctx))
+		case !told && time.Since(began) > tellAfter:
+			told = true
+			tell(fmt.Sprintf("host %s cannot be reached (%v); trying again for %v", c.ticket.Address, err, c.o.Timeout))
+		}
+		select {
+		case <-ctx.Done():
+			if c.ctx.Err() != nil {
+				continue
+			}
+			c.failed = time.Now()
+			c.failure = fmt.Errorf("host %s could not be reached within %v: %w; --host-timeout gives it more time", c.ticket.Address, c.o.Timeout, err)
+			return nil, c.failure
+		case <-time.After(pause):
+		}
+	}
+}
+
+// connect makes a connection.
+func (c *Client) connect(ctx context.Context) (*clientSession, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(helloTime, max(c.o.Timeout/4, time.Second))) // one of several
+	defer cancel()
+	n, err := c.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	due, _ := ctx.Deadline()
+	conn := newStream(c.ctx, n, max(time.Until(due), time.Millisecond))
+	if err := c.greet(conn); err != nil {
+		_ = conn.Close() // err matters more
+		return nil, err
+	}
+	conn.limit, conn.patience.Limit = c.o.Timeout, c.o.Timeout
+	s := &clientSession{client: c, conn: conn, links: map[uint64]*link{}}
+	s.turn = sync.NewCond(&s.mu)
+	c.mu.Lock()
+	c.session = s
+	c.mu.Unlock()
+	if c.ctx.Err() != nil { // Close may not have seen it
+		_ = conn.Close()
+	}
+	return s, nil
+}
+
+func (c *Client) greet(conn *stream) error {
+	h := hello{Version: version, Program: c.o.Program, Token: c.ticket.Token, Patience: c.o.Timeout.Seconds(), Instead: c.id}
+	if err := conn.Send(document(kindHello, h)); err != nil {
+		return err
+	}
+	kind, content, err := conn.Receive(maxStranger)
+	if err != nil {
+		return err
+	}
+	var r reply
+	if kind != kindReply || json.Unmarshal(content, &r) != nil || r.Error == "" && r.About == nil {
+		return &RefusedError{Host: c.ticket.Address, Reason: "the program that listens there is not a host of this version of macrostep",
+			Remedy: "give the address that macrostep host prints"}
+	}
+	err = c.refused(&r)
+	if err == nil {
+		c.id = r.Session
+	}
+	return err
+}
+
+// refused returns the error of a reply.
+func (c *Client) refused(r *reply) error {
+	if r.Error == "" {
+		return nil
+	}
+	return &RefusedError{Host: c.ticket.Address, Reason: r.Error, Remedy: r.Remedy}
+}
+
+// clientSession is a connection to a host with its instances. A goroutine that waits for an answer reads the connection for all
+// others.
 type clientSession struct {
 	client *Client
-	id     string
+	conn   *stream
+
+	uploading sync.Mutex
 
 	mu      sync.Mutex
 	turn    *sync.Cond // something has changed
-	conn    *stream
 	reading bool
 	err     error // why the session has ended; nil = it has not
-	number  uint64
-	waiting bool      // for the answer to request number
-	out     []byte    // that request
-	lost    time.Time // the first loss of the connection since the last sign of the host; zero = none
-	replied **reply   // for the answer to an ask; nil = the request is none
+	waiting bool  // for the answer to the last request
+	since   time.Time
+	most    uint64  // length of the answer
+	replied **reply // for the answer, if it is a reply
+	out     []byte  // buffer of requests
 	parts   []remote.Part
 	pending []*link // that have a request to be sent
 	links   map[uint64]*link
-	teller  *link // the last that called, for warnings
 }
 
 func (s *clientSession) alive() bool {
@@ -225,103 +312,36 @@ func (s *clientSession) alive() bool {
 	return s.err == nil
 }
 
-// connect makes a connection for the session. If there was one before, the request that the host has not received is sent
-// again.
-func (s *clientSession) connect(within time.Duration) error {
-	within = min(within, helloTime)
-	ctx, cancel := context.WithTimeout(context.Background(), within)
-	defer cancel()
-	c, err := s.client.dial(ctx)
-	if err == nil {
-		conn := newStream(c)
-		var r *reply
-		if r, err = s.greet(ctx, conn); err == nil && r.Received < s.number && s.waiting {
-			err = conn.Send(s.out)
-		}
-		if err == nil {
-			s.conn, s.id = conn, r.Session
-			return nil
-		}
-		_ = conn.Close()
-	}
-	if timeout(err) {
-		err = fmt.Errorf("host %s: %w", s.client.ticket.Address, silence(within))
-	}
-	return err
-}
-
-func (s *clientSession) greet(ctx context.Context, conn *stream) (*reply, error) {
-	c := s.client
-	h := hello{Min: minVersion, Max: version, Calls: remote.Version, Program: c.o.Program, Token: c.ticket.Token, Session: s.id,
-		Grace: (c.o.Timeout + c.silent()).Seconds()} // the host may see a loss before the client
-	if err := conn.Send(finish(append(begin(nil, kindHello, 0), document(h)...))); err != nil {
-		return nil, err
-	}
-	due, _ := ctx.Deadline()
-	m, err := conn.Receive(max(time.Until(due), time.Millisecond))
-	if err != nil {
-		return nil, err
-	}
-	kind, _, content, err := open(m)
-	var r reply
-	if err != nil || kind != kindReply || json.Unmarshal(content, &r) != nil || r.Code == "" && r.About == nil {
-		return nil, fmt.Errorf("%s is not a host of macrostep", c.ticket.Address)
-	}
-	conn.trust()
-	return &r, c.refused(&r)
-}
-
-func (c *Client) refused(r *reply) error {
-	if r.Code == "" {
-		return nil
-	}
-	e := &RefusedError{Host: c.ticket.Address, Reason: r.Error, Remedy: r.Remedy, code: r.Code}
-	if r.Code == codeToken {
-		e.Remedy = "copy the file that the host has written (macrostep host prints its name) to this machine, and give it to --on in place of the address"
-	}
-	return e
-}
-
-// again tries to reach the host again after the connection was lost. The caller holds mu and is the reader.
-func (s *clientSession) again(cause error) error {
-	_ = s.conn.Close()
-	host, limit := s.client.ticket.Address, s.client.o.Timeout
-	err := cause
-	for {
-		if s.lost.IsZero() {
-			s.lost = time.Now()
-		} else {
-			s.mu.Unlock()
-			time.Sleep(min(max(time.Since(s.lost)/4, 20*time.Millisecond), time.Second))
-			s.mu.Lock()
-			if s.err != nil {
-				return s.err // it was closed
+// open makes room for an instance, and sends the FMU if the host takes any.
+func (s *clientSession) open(to fmi.Launch, a *openAsk) (*link, error) {
+	k := &link{session: s, to: to}
+	missing, err := s.room(k, a)
+	if err == nil && missing {
+		s.uploading.Lock()
+		defer s.uploading.Unlock()
+		if missing, err = s.room(k, a); err == nil && missing { // no other instance has sent it meanwhile
+			if err = s.send(to.FMU, to.Hash); err == nil {
+				missing, err = s.room(k, a)
 			}
 		}
-		left := limit - time.Since(s.lost)
-		if left <= 0 {
-			return fmt.Errorf("host %s was lost (%w) and could not be reached again within %v (%w); --host-timeout gives it more time",
-				host, cause, limit, err)
-		}
-		err = s.connect(min(left, max(limit/4, time.Second))) // several times
-		var no *RefusedError
-		switch {
-		case err == nil:
-			s.tell(fmt.Sprintf("the connection to host %s was lost (%v) and is there again after %.1f s; nothing is lost",
-				host, cause, time.Since(s.lost).Seconds()))
-			return nil
-		case errors.As(err, &no) && no.code == codeSession:
-			return fmt.Errorf("host %s was lost (%w) and knows nothing of the run any more", host, cause)
-		case errors.As(err, &no) && no.code != codeRefused:
-			return err
-		}
 	}
+	if err == nil && missing {
+		err = fmt.Errorf("host %s has lost the FMU that it was sent", s.client.ticket.Address)
+	}
+	return k, err
 }
 
-func (s *clientSession) tell(text string) {
-	if s.teller != nil && s.teller.to.Tell != nil {
-		s.teller.to.Tell(text)
+// room asks for room for an instance. It returns true if the FMU is missing.
+func (s *clientSession) room(k *link, a *openAsk) (missing bool, err error) {
+	r, err := s.ask(&ask{Open: a})
+	if err != nil || r.Missing {
+		return err == nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k.number = r.Instance
+	s.links[k.number] = k
+	return false, nil
 }
 
 // until waits until done is true or the session has ended. The caller holds mu.
@@ -343,87 +363,95 @@ func (s *clientSession) until(done func() bool) {
 
 // flush sends the requests of all instances that have one, in one message.
 func (s *clientSession) flush() {
-	s.number++
-	s.parts = s.parts[:0]
+	s.parts, s.most = s.parts[:0], remote.Usual
 	for _, k := range s.pending {
 		s.parts = append(s.parts, remote.Part{Instance: k.number, Message: k.request})
+		s.most += k.most
 	}
 	s.pending = s.pending[:0]
-	s.out = finish(remote.AppendParts(begin(s.out, kindRun, s.number), s.parts))
-	s.waiting = true
-	_ = s.conn.Send(s.out) // read sees that the connection is lost
+	frame := remote.EndFrame(remote.AppendParts(remote.BeginFrame(s.out, kindRun), s.parts))
+	s.out = nil
+	if cap(frame) <= maxPiece { // a large one is not needed again soon
+		s.out = frame
+	}
+	s.request(frame)
 }
 
-// read receives a message, or makes a new connection.
+// request sends a request. The caller holds mu.
+func (s *clientSession) request(frame []byte) {
+	s.waiting, s.since = true, time.Now()
+	if err := s.conn.Send(frame); err != nil {
+		s.fail(err)
+	}
+}
+
+// read receives a message.
 func (s *clientSession) read() {
+	if s.err != nil {
+		return
+	}
 	s.reading = true
-	conn := s.conn
+	most := max(s.most, maxSaid)
 	s.mu.Unlock()
-	silent := s.client.silent()
-	m, err := conn.Receive(silent)
+	kind, content, err := s.conn.Receive(most)
 	s.mu.Lock()
-	if timeout(err) {
-		err = silence(silent)
+	if err == nil && kind != kindSaid && uint64(len(content)) > s.most {
+		err = remote.ErrFrame
 	}
 	if err == nil {
-		err = s.take(m)
+		err = s.take(kind, content)
 	}
-	if err != nil && s.err == nil {
-		s.err = s.again(err)
+	if err != nil {
+		s.fail(err)
 	}
 	s.reading = false
 	s.turn.Broadcast()
 }
 
 // take reads a message of the host.
-func (s *clientSession) take(m []byte) error {
-	kind, number, content, err := open(m)
+func (s *clientSession) take(kind uint64, content []byte) error {
 	switch {
-	case err != nil:
-		return err
-	case kind == kindAlive:
-		s.lost = time.Time{}
+	case kind == kindAlive && (s.client.ctx.Err() == nil || time.Since(s.since) < s.conn.limit):
 		return nil
-	case number != s.number || !s.waiting:
-		return nil // sent a second time
-	case kind == kindReply && s.replied != nil:
+	case kind == kindAlive:
+		return fmt.Errorf("it has not answered for %.3g s", time.Since(s.since).Seconds())
+	case kind == kindReply && s.waiting && s.replied != nil:
 		r := &reply{}
 		if json.Unmarshal(content, r) != nil {
-			return errDamaged
-		}
-		if err := s.give(r.Parts); err != nil {
-			return err
+			return remote.ErrFrame
 		}
 		*s.replied, s.replied = r, nil
-	case kind == kindAnswer && s.replied == nil:
-		if err := s.deliver(content); err != nil {
+	case kind == kindSaid:
+		return s.give(content)
+	case kind == kindAnswer && s.waiting && s.replied == nil:
+		if err := s.give(content); err != nil {
 			return err
 		}
+		s.client.silences.Store(0)
 	default:
-		return errDamaged
+		return remote.ErrFrame
 	}
-	s.waiting, s.lost = false, time.Time{}
+	s.waiting = false
 	return nil
 }
 
-// deliver gives the parts of an answer to the links.
-func (s *clientSession) deliver(content []byte) error {
-	var err error
+// give gives parts to the links.
+func (s *clientSession) give(content []byte) (err error) {
 	if s.parts, err = remote.Parts(s.parts[:0], content); err != nil {
-		return err
+		return remote.ErrFrame
 	}
-	return s.give(s.parts)
-}
-
-func (s *clientSession) give(parts []remote.Part) error {
-	for _, p := range parts {
+	for _, p := range s.parts {
 		k := s.links[p.Instance&(1<<partShift-1)]
 		if k == nil {
 			continue // a message of an instance that is closed
 		}
 		switch p.Instance >> partShift {
 		case partAnswer:
-			k.answer, k.answered = append(k.answer[:0], p.Message...), true
+			if k.answer = p.Message; len(p.Message) <= remote.Usual {
+				k.buf = append(k.buf[:0], p.Message...)
+				k.answer = k.buf
+			}
+			k.answered = true
 		case partLog:
 			k.to.Log(p.Message)
 		case partOutput:
@@ -431,48 +459,61 @@ func (s *clientSession) give(parts []remote.Part) error {
 		case partEnded:
 			e := &fmi.Ended{}
 			if json.Unmarshal(p.Message, e) != nil {
-				return errDamaged
+				return remote.ErrFrame
 			}
+			e.Reason = shown(e.Reason)
 			k.ended, k.answered = e, true
 		}
 	}
 	return nil
 }
 
-// ask makes a request that is not for FMUs. Warnings meanwhile go to by.
-func (s *clientSession) ask(a *ask, by *link) (*reply, error) {
+// fail ends the session with an error, unless it has ended. The caller holds mu.
+func (s *clientSession) fail(err error) {
+	if s.err == nil {
+		if s.err = err; errors.Is(err, errSilent) {
+			s.client.silences.Add(1)
+		}
+	}
+	_ = s.conn.Close()
+	s.turn.Broadcast()
+}
+
+// reason returns why the session has ended. The caller holds mu.
+func (s *clientSession) reason() error {
+	if s.client.ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(s.client.ctx), s.err)
+	}
+	return s.err
+}
+
+func (s *clientSession) ask(a *ask) (*reply, error) { return s.exchange(document(kindAsk, a)) }
+
+// exchange sends a request that is not for FMUs, and returns its reply.
+func (s *clientSession) exchange(frame []byte) (*reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.until(func() bool { return !s.waiting && !s.reading && len(s.pending) == 0 })
-	if s.err != nil {
-		return nil, s.err
-	}
-	if by != nil {
-		s.teller = by
-	}
-	s.number++
-	s.out = finish(append(begin(s.out, kindAsk, s.number), document(a)...))
 	var r *reply
-	s.waiting, s.replied = true, &r
-	_ = s.conn.Send(s.out) // as in flush
-	s.until(func() bool { return r != nil })
+	if s.err == nil {
+		s.replied, s.most = &r, maxReply
+		s.request(frame)
+		s.until(func() bool { return r != nil })
+	}
 	if r == nil {
-		return nil, s.err
+		return nil, fmt.Errorf("host %s was lost: %w", s.client.ticket.Address, s.reason())
 	}
 	return r, s.client.refused(r)
 }
 
-// pieceSize is that of the pieces in which an FMU is sent, in bytes.
-const pieceSize = 1 << 20
-
 // send sends an FMU.
-func (s *clientSession) send(path, hash string, by *link) error {
+func (s *clientSession) send(path, hash string) error {
+	a := &sendAsk{Name: filepath.Base(path), Hash: hash}
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	tree := info.IsDir()
-	if tree {
+	if a.Tree = info.IsDir(); a.Tree {
 		packed, err := archive.NewTempDir("", archive.Prefix)
 		if err != nil {
 			return err
@@ -492,32 +533,27 @@ func (s *clientSession) send(path, hash string, by *link) error {
 	if info, err = in.Stat(); err != nil {
 		return err
 	}
-	buf := make([]byte, pieceSize)
-	for at := int64(0); ; {
-		n, err := in.ReadAt(buf, at)
-		if n == 0 && err != nil {
+	a.Size = info.Size()
+	if _, err := s.ask(&ask{Send: a}); err != nil {
+		return err
+	}
+	var frame []byte
+	for left := a.Size; left > 0; {
+		if s.client.ctx.Err() != nil {
+			return context.Cause(s.client.ctx)
+		}
+		frame = remote.BeginFrame(frame, kindPiece)
+		head := len(frame)
+		frame = append(frame, make([]byte, min(left, maxPiece))...)
+		if _, err := io.ReadFull(in, frame[head:]); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if _, err := s.exchange(remote.EndFrame(frame)); err != nil {
 			return err
 		}
-		p := sendAsk{Name: filepath.Base(path), Hash: hash, Tree: tree, At: at, Piece: buf[:n], Last: at+int64(n) >= info.Size()}
-		if _, err := s.ask(&ask{Send: &p}, by); err != nil {
-			return err
-		}
-		if at += int64(n); p.Last {
-			return nil
-		}
+		left -= int64(len(frame) - head)
 	}
-}
-
-// close ends the session.
-func (s *clientSession) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err == nil {
-		s.err = errors.New("the session is closed")
-		_ = s.conn.Send(finish(begin(nil, kindEnd, 0)))
-	}
-	_ = s.conn.Close()
-	s.turn.Broadcast()
+	return nil
 }
 
 // link is the connection to an instance on a host.
@@ -527,6 +563,8 @@ type link struct {
 	number  uint64
 
 	request  []byte
+	most     uint64 // length of the answer
+	buf      []byte // of short answers
 	answer   []byte
 	answered bool
 	ended    *fmi.Ended
@@ -534,7 +572,7 @@ type link struct {
 }
 
 // Post stores a request. It is sent with those of other instances when an answer is awaited.
-func (k *link) Post(request []byte) error {
+func (k *link) Post(request []byte, most uint64) error {
 	s := k.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -544,7 +582,7 @@ func (k *link) Post(request []byte) error {
 	if s.err != nil || k.ended != nil {
 		return k.gone()
 	}
-	k.request, k.answered = request, false
+	k.request, k.most, k.answered = request, most, false
 	s.pending = append(s.pending, k)
 	return nil
 }
@@ -554,7 +592,6 @@ func (k *link) Await() ([]byte, error) {
 	s := k.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.teller = k
 	s.until(func() bool { return k.answered })
 	if k.ended != nil || !k.answered {
 		return nil, k.gone()
@@ -567,9 +604,9 @@ func (k *link) gone() error {
 	switch s := k.session; {
 	case k.ended != nil:
 	case s.err != nil:
-		k.ended = &fmi.Ended{Reason: s.err.Error(), Lost: true}
+		k.ended = &fmi.Ended{Reason: s.reason().Error(), Lost: s.client.again(s.err)}
 	default:
-		k.ended = &fmi.Ended{Reason: fmt.Sprintf("host %s has not answered its request", s.client.ticket.Address)}
+		k.ended = &fmi.Ended{Reason: "the host has answered, but not this request"}
 	}
 	return k.ended
 }
@@ -589,12 +626,15 @@ func (k *link) Close() error {
 	var err error
 	if !over {
 		var r *reply
-		if r, err = s.ask(&ask{Close: &k.number}, k); err == nil && r.Ended != nil {
+		if r, err = s.ask(&ask{Close: &k.number}); err == nil && r.Ended != nil {
 			err = r.Ended
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.links, k.number)
+	if s.err != nil { // the host frees it by itself
+		return nil
+	}
 	return err
 }

@@ -1,86 +1,101 @@
 package host
 
 import (
-	"encoding/binary"
+	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"net"
+	"os"
+	"sync"
 	"time"
+
+	"github.com/macrostep/macrostep/fmi/internal/remote"
 )
 
-// A message begins with its length without the header, its checksum (CRC-32C of the rest), kind and number, all
-// little-endian.
-const header = 4 + 4 + 8 + 8
-
-// Kinds of messages.
+// Kinds of messages. A run begins with a hello, and sends each other request after the answer to the one before.
 const (
 	kindHello  uint64 = iota + 1 // JSON of hello
-	kindReply                    // JSON of reply, to hello and kindAsk
+	kindReply                    // JSON of reply, to kindHello, kindAsk and kindPiece
 	kindAsk                      // JSON of ask
+	kindPiece                    // of an FMU that is sent
 	kindRun                      // parts for instances
 	kindAnswer                   // to kindRun
+	kindSaid                     // parts with what instances have said, before an answer
 	kindAlive                    // the host is at work on a request
-	kindEnd                      // of a session
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// begin makes b a message of a kind without content, to which content is appended before finish.
-func begin(b []byte, kind, number uint64) []byte {
-	b = append(b[:0], make([]byte, 8)...)
-	b = binary.LittleEndian.AppendUint64(b, kind)
-	return binary.LittleEndian.AppendUint64(b, number)
-}
-
-// finish completes the header of a message.
-func finish(b []byte) []byte {
-	binary.LittleEndian.PutUint32(b, uint32(len(b)-header))
-	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[8:], castagnoli))
-	return b
-}
-
-// errDamaged is the error for a message that is not what was sent.
-var errDamaged = errors.New("a message was damaged on its way")
-
-// open returns the parts of a message.
-func open(b []byte) (kind, number uint64, content []byte, err error) {
-	if len(b) < header || int(binary.LittleEndian.Uint32(b)) != len(b)-header ||
-		binary.LittleEndian.Uint32(b[4:]) != crc32.Checksum(b[8:], castagnoli) {
-		return 0, 0, nil, errDamaged
-	}
-	return binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]), b[header:], nil
-}
-
-// Bounds of messages in bytes: before a client is known to be entitled, and after.
 const (
+	// maxStranger bounds a message in bytes, of a client that is not known to be entitled.
 	maxStranger = 1 << 16
-	maxMessage  = 1 << 30
+	// maxReply bounds a reply in bytes.
+	maxReply = 1 << 20
+	// maxPiece is how much is sent at a time, in bytes.
+	maxPiece = 1 << 20
 )
 
-// sendTime is how long a message may wait for room on its way.
-const sendTime = 10 * time.Second
+// pieceTime: at 30 s for a wait, a message must come at 1 MiB/s after it.
+const pieceTime = 30
 
-// stream transports messages between a run and a host. Send may be called concurrently with Receive.
+// hurryTime is how long the other side may say nothing after an interrupt.
+const hurryTime = 2 * time.Second
+
+// goneAfter is how long a machine may be unreachable until the system ends its connections.
+const goneAfter = 30 * time.Second
+
+// prepare makes a connection fit for streams.
+func prepare(c net.Conn) net.Conn {
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return c
+	}
+	const probes = 3
+	_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: goneAfter / 2, Interval: goneAfter / 2 / probes, Count: probes}) // as the system can
+	return quick(t)
+}
+
+// stream transports messages between a run and a host. Send may be called concurrently, also with Receive.
 type stream struct {
 	net.Conn
-	most     int // length of a valid message
-	buf      []byte
-	from, to int // unused part of buf
-	due      time.Time
-	sent     time.Time // deadline of Send
+	ctx    context.Context // after its end, waits take hurryTime
+	limit  time.Duration   // of a wait; for each maxPiece bytes, a message has limit/pieceTime more
+	frames remote.Frames
+
+	patience remote.Patience // of reading; Limit 0 = unlimited
+	due      time.Time       // deadline of reading
+	got      int             // bytes of this message
+
+	sending sync.Mutex
+	sent    time.Time // deadline of writing
+	stop    func() bool
 }
 
-func newStream(c net.Conn) *stream { return &stream{Conn: c, most: maxStranger} }
+func newStream(ctx context.Context, c net.Conn, limit time.Duration) *stream {
+	s := &stream{Conn: c, ctx: ctx, limit: limit, patience: remote.Patience{Limit: limit}}
+	s.frames.R = (*inSlices)(s)
+	s.stop = context.AfterFunc(ctx, func() { _ = c.SetWriteDeadline(time.Now().Add(hurryTime)) }) // of a write under way
+	return s
+}
 
-// Send sends a message, of which each piece has its time.
-func (s *stream) Send(message []byte) error {
-	for len(message) > 0 {
-		piece := message[:min(len(message), maxPiece)]
-		// Once a second, since it takes as long as a step of a cheap FMU.
-		if now := time.Now(); s.sent.Sub(now) < sendTime-time.Second {
-			s.sent = now.Add(sendTime)
+// Close ends Send and Receive.
+func (s *stream) Close() error {
+	s.stop()
+	return s.Conn.Close()
+}
+
+// Send sends a frame, of which each piece has its time.
+func (s *stream) Send(frame []byte) error {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	for len(frame) > 0 {
+		piece := frame[:min(len(frame), maxPiece)]
+		limit, now := s.limit, time.Now()
+		if s.ctx.Err() != nil {
+			limit = min(limit, hurryTime)
+		}
+		// Not each time, since it takes as long as a step of a cheap FMU.
+		if left := s.sent.Sub(now); left < limit/2 || left > limit {
+			s.sent = now.Add(limit)
 			if err := s.SetWriteDeadline(s.sent); err != nil {
 				return err
 			}
@@ -88,93 +103,67 @@ func (s *stream) Send(message []byte) error {
 		if _, err := s.Write(piece); err != nil {
 			return err
 		}
-		message = message[len(piece):]
+		frame = frame[len(piece):]
 	}
 	return nil
 }
 
-// maxPiece is the longest piece of a message in bytes.
-const maxPiece = 1 << 20
-
-// Receive returns the next message, which is valid until the next call. It fails with an error that is a timeout (net.Error)
-// if nothing comes for about the time given; 0 = unlimited. The whole message of a stranger must come in the time.
-func (s *stream) Receive(within time.Duration) ([]byte, error) {
-	if err := s.wait(within); err != nil {
-		return nil, err
+// Receive returns the next message, of at most so many bytes, which is valid until the next call (or longer, see
+// remote.Frames.Next). It fails if the message does not come in time.
+func (s *stream) Receive(most uint64) (kind uint64, message []byte, err error) {
+	s.got = 0
+	s.patience.Begin(0)
+	kind, message, err = s.frames.Next(most)
+	if err == io.EOF {
+		err = errors.New("the other side has closed the connection")
 	}
-	if err := s.need(header, within); err != nil {
-		return nil, err
-	}
-	n := binary.LittleEndian.Uint32(s.buf[s.from:])
-	if n > uint32(s.most) {
-		return nil, fmt.Errorf("a message has %d bytes, of at most %d", n, s.most)
-	}
-	size := header + int(n)
-	if err := s.need(size, within); err != nil {
-		return nil, err
-	}
-	m := s.buf[s.from : s.from+size]
-	s.from += size
-	return m, nil
+	return kind, message, err
 }
 
-// wait sets the deadline of reading.
-func (s *stream) wait(within time.Duration) error {
-	due := time.Time{}
-	if within > 0 {
-		due = s.due
-		if now := time.Now(); due.Sub(now) < within*3/4 {
-			due = now.Add(within)
+// wait bounds waits for messages, or does not: a run may be idle.
+func (s *stream) wait(limit time.Duration) {
+	if s.patience.Limit != limit {
+		s.patience.Limit, s.due = limit, time.Time{}
+		_ = s.SetReadDeadline(time.Time{}) // or reading fails
+	}
+}
+
+// errSilent is the end of patience.
+var errSilent = errors.New("it has said nothing")
+
+// inSlices reads from a stream in slices of its patience.
+type inSlices stream
+
+func (r *inSlices) Read(b []byte) (int, error) {
+	s := (*stream)(r)
+	for {
+		if s.patience.Limit == 0 {
+			return s.Conn.Read(b)
 		}
-	}
-	if due == s.due {
-		return nil
-	}
-	s.due = due
-	return s.SetReadDeadline(due)
-}
-
-// need reads until n bytes are there. The buffer grows as they come, not by what the other side says.
-func (s *stream) need(n int, within time.Duration) error {
-	for s.to-s.from < n {
-		if s.from+n > len(s.buf) {
-			old := s.buf[s.from:s.to]
-			if size := max(min(n, 2*len(old)), 1<<16); size > len(s.buf) {
-				s.buf = make([]byte, size)
+		if s.ctx.Err() != nil && s.patience.Limit > hurryTime {
+			s.patience.Limit = hurryTime
+			s.patience.Begin(0)
+		}
+		slice := s.patience.Slice()
+		if now := time.Now(); s.due.Sub(now) < slice/2 {
+			s.due = now.Add(slice)
+			if err := s.SetReadDeadline(s.due); err != nil {
+				return 0, err
 			}
-			s.from, s.to = 0, copy(s.buf, old)
 		}
-		k, err := s.Read(s.buf[s.to:])
-		s.to += k
-		if s.to-s.from >= n {
-			break
-		}
-		if err == nil && s.most == maxMessage {
-			err = s.wait(within)
-		}
-		if err == io.EOF {
-			err = errors.New("the other side has closed the connection")
-		}
-		if err != nil {
-			return err
+		n, err := s.Conn.Read(b)
+		s.got += n
+		s.patience.Credit(time.Duration(float64(n) / maxPiece * float64(s.limit/pieceTime)))
+		late := s.patience.Late()
+		switch {
+		case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
+			return n, err
+		case late && s.got > 0:
+			return n, fmt.Errorf("%w but %d bytes of a message for %v", errSilent, s.got, s.patience.Limit)
+		case late:
+			return 0, fmt.Errorf("%w for %v", errSilent, s.patience.Limit)
+		case n > 0:
+			return n, nil
 		}
 	}
-	return nil
-}
-
-// trust lifts the bound of messages.
-func (s *stream) trust() { s.most = maxMessage }
-
-// timeout reports whether an error says that no message has come.
-func timeout(err error) bool {
-	if err == nil {
-		return false
-	}
-	var e net.Error
-	return errors.As(err, &e) && e.Timeout()
-}
-
-// silence is the error of a host that says nothing.
-func silence(d time.Duration) error {
-	return fmt.Errorf("it has said nothing for %.2g s", d.Seconds())
 }

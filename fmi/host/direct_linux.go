@@ -36,16 +36,18 @@ const (
 
 var origin = time.Now()
 
-func quick(c net.Conn) net.Conn {
-	t, ok := c.(*net.TCPConn)
-	if !ok {
-		return c
+// quick returns such a connection. Data that the other side does not acknowledge ends it as missing answers to keep-alive do.
+func quick(c *net.TCPConn) net.Conn {
+	raw, err := c.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(goneAfter.Milliseconds())) // not all systems have it
+		})
 	}
-	raw, err := t.SyscallConn()
 	if err != nil {
 		return c
 	}
-	d := &direct{TCPConn: t, raw: raw}
+	d := &direct{TCPConn: c, raw: raw}
 	d.once = d.readOnce
 	return d
 }

@@ -4,4 +4,4 @@ package host
 
 import "net"
 
-func quick(c net.Conn) net.Conn { return c }
+func quick(c *net.TCPConn) net.Conn { return c }

@@ -8,12 +8,10 @@
 //
 // # Messages
 //
-// A connection transports messages, each with a kind, a number and a checksum. The run sends requests, one at a
-// time, and the host sends one answer to each, with the log messages of the FMUs. A request for FMUs holds the
+// A connection, over TLS, transports frames, as to a worker. The run sends requests, one at a time, and the host sends one
+// answer to each, with the log messages of the FMUs, and before it a sign of life now and then. A request for FMUs holds the
 // requests of all instances that wait for an answer, so that their inputs and outputs travel in one message each
 // way. The host executes them in as few workers as possible.
 //
-// If the connection ends, the client makes another one, names its session and the number of its last request, and the
-// host sends the answer again or asks for the request. A session without a connection ends after the time that the
-// client gave at its beginning.
+// If the connection ends, so do its instances. The run makes others over a new one (fmi.Elsewhere).
 package host

@@ -2,8 +2,10 @@ package host_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,7 +13,6 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,8 +93,8 @@ func (s *served) ticket(t testing.TB) string {
 	return paths[0]
 }
 
-// A network that is cut at any place of a message, delays, damages or loses it, and is restored, changes no output, also of
-// FMUs without states.
+// A network that is cut at any place of a message, delays or damages it, a hundred times, changes no output of FMUs that serialise
+// their states.
 func TestNetworkCut(t *testing.T) {
 	temp := settled(t)
 	faults := []func(p *proxy){
@@ -115,32 +116,67 @@ func TestNetworkCut(t *testing.T) {
 			time.AfterFunc(100*time.Millisecond, func() { p.down.Store(false) })
 		},
 	}
-	for _, f := range []*fmi.FMU{stateful(t), stateless(t)} {
-		s := serve(t, host.ServerOptions{Folders: []string{work}, Worker: worker.Launcher{TempDir: temp}})
-		p := newProxy(t, s.address)
-		c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{})
-		var here, there []*fmi.Stepper
-		var again, restarts atomic.Int64
-		o := fmi.InstanceOptions{Log: func(m fmi.LogMessage) {
-			if strings.Contains(m.Text, "is there again") {
-				again.Add(1)
-			}
-		}}
-		for k := range 3 {
-			here = append(here, begun(t, f, fmt.Sprint("c", k), fmi.InstanceOptions{}, 1))
-			o.Launcher = c.Launcher(host.Place{Apart: k == 2})
-			there = append(there, begun(t, f, fmt.Sprint("c", k), o, 1))
-		}
-		steps := 3 * len(faults)
-		got := outputs(t, there, steps, func(step int) { faults[step%len(faults)](p) })
-		if want := outputs(t, here, steps, nil); !slices.Equal(got, want) {
-			t.Errorf("%s: over the network %v, here %v", f.Path, got, want)
-		}
+	f := stateful(t)
+	s := serve(t, host.ServerOptions{Folders: []string{work}, MaxInstances: 3, Worker: worker.Launcher{TempDir: temp}})
+	p := newProxy(t, s.address)
+	c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{})
+	var here, there []*fmi.Stepper
+	for k := range 3 {
+		here = append(here, begun(t, f, fmt.Sprint("c", k), fmi.InstanceOptions{}, 1))
+		there = append(there, begun(t, f, fmt.Sprint("c", k), fmi.InstanceOptions{Launcher: c.Launcher(host.Place{Apart: k == 2})}, 1))
+		must(t, there[k].Instance().Keep())
+	}
+	const rounds = 12
+	steps := rounds * len(faults)
+	got := outputs(t, there, steps, func(step int) {
 		for _, s := range there {
-			restarts.Add(int64(len(s.Instance().Restarts())))
+			must(t, s.Instance().Keep())
 		}
-		if p.faults() < steps/2 || again.Load() < int64(steps/2) || restarts.Load() != 0 {
-			t.Errorf("%d faults, %d new connections, %d restarts", p.faults(), again.Load(), restarts.Load())
+		faults[step%len(faults)](p)
+	})
+	if want := outputs(t, here, steps, nil); !slices.Equal(got, want) {
+		t.Errorf("over the network %v, here %v", got, want)
+	}
+	if n := len(there[0].Instance().Restarts()); n < rounds*(len(faults)-2)-1 { // the last is after the last step
+		t.Errorf("%d restarts", n)
+	}
+}
+
+// A cut before the end of the initialisation loses nothing, also for FMUs without states.
+func TestCutAtBegin(t *testing.T) {
+	temp := settled(t)
+	f := stateless(t)
+	s := serve(t, host.ServerOptions{Folders: []string{work}, Worker: worker.Launcher{TempDir: temp}})
+	want := outputs(t, []*fmi.Stepper{begun(t, f, "c", fmi.InstanceOptions{}, 1)}, 3, nil)
+	for _, way := range []int{toHost, fromHost} {
+		cuts := 0
+		for n := 0; ; n++ { // the nth data
+			p := newProxy(t, s.address)
+			left := n
+			var fault func(data []byte) ([]byte, bool)
+			fault = func(data []byte) ([]byte, bool) {
+				if left--; left < 0 {
+					cuts++
+					return nil, true
+				}
+				p.fault[way] = fault
+				return data, false
+			}
+			p.set(way, fault)
+			c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{})
+			stepper := begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)
+			p.set(way, nil)
+			if got := outputs(t, []*fmi.Stepper{stepper}, 3, nil); !slices.Equal(got, want) {
+				t.Errorf("cut at %d: %v, want %v", n, got, want)
+			}
+			must(t, stepper.Instance().Free())
+			must(t, c.Close())
+			if cuts <= n { // it came to an end without a cut
+				break
+			}
+		}
+		if cuts < 6 {
+			t.Errorf("%d cuts", cuts)
 		}
 	}
 }
@@ -148,11 +184,12 @@ func TestNetworkCut(t *testing.T) {
 // A network that loses everything without an end of connections is given up, and another connection is made.
 func TestNetworkSilent(t *testing.T) {
 	t.Parallel()
-	f := stateless(t)
+	f := stateful(t)
 	s := serve(t, host.ServerOptions{Folders: []string{work}})
 	p := newProxy(t, s.address)
 	c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{Timeout: 2 * time.Second})
 	there := []*fmi.Stepper{begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)}
+	must(t, there[0].Instance().Keep())
 	got := outputs(t, there, 3, func(step int) {
 		if step == 0 {
 			p.silence(true)
@@ -164,58 +201,78 @@ func TestNetworkSilent(t *testing.T) {
 	}
 }
 
-// restless is a connection that damages or repeats messages, each of which is one Write, as they count up.
-type restless struct {
-	net.Conn
-	count *atomic.Int64
-}
-
-// broken flips a bit of a copy of a message, at a place that changes.
-func broken(m []byte, n int64) []byte {
-	m = bytes.Clone(m)
-	m[int(n*7)%len(m)] ^= 1 << (n % 8)
-	return m
-}
-
-func (c restless) Write(m []byte) (int, error) {
-	switch n := c.count.Add(1); n % 7 {
-	case 3:
-		return c.Conn.Write(broken(m, n))
-	case 5:
-		if n, err := c.Conn.Write(m); err != nil {
-			return n, err
-		}
-	}
-	return c.Conn.Write(m)
-}
-
-func (c restless) Read(b []byte) (int, error) {
-	k, err := c.Conn.Read(b)
-	if n := c.count.Add(1); k > 0 && n%11 == 4 {
-		copy(b, broken(b[:k], n))
-	}
-	return k, err
-}
-
-// Messages that are damaged in spite of TLS, or come twice, change nothing.
-func TestMessagesDamaged(t *testing.T) {
+// An interrupt ends the wait for a host that says nothing, and attempts to reach one. A host that answers goes on.
+func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	f := stateless(t)
+	f := stateful(t)
 	s := serve(t, host.ServerOptions{Folders: []string{work}})
-	// A damaged length makes the other side wait, for as long as it may.
-	c := s.client(t, host.ClientOptions{Timeout: time.Second})
-	var count atomic.Int64
-	c.Wrap(func(c net.Conn) net.Conn { return restless{c, &count} })
-	var stepper *fmi.Stepper
-	for stepper == nil { // greetings are damaged, too
-		if _, _, _, err := c.Status(); err == nil {
-			stepper = begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)
+	p := newProxy(t, s.address)
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{Context: ctx, Timeout: time.Hour})
+	stepper := begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)
+	must(t, stepper.Instance().Keep())
+	interrupt(errors.New("interrupted by the test"))
+	outputs(t, []*fmi.Stepper{stepper}, 3, nil)
+	p.silence(true)
+	must(t, stepper.Post(0.3, 0.1))
+	if _, err := stepper.Collect(); err == nil || !strings.Contains(err.Error(), "interrupted by the test: it has said nothing for 2s") {
+		t.Error(err)
+	}
+	_, err := f.Instantiate("d", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})})
+	if err == nil || !strings.Contains(err.Error(), "interrupted by the test") {
+		t.Error(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	must(t, l.Close())
+	ctx, interrupt = context.WithCancelCause(t.Context())
+	c = dialed(t, redirect(t, s.ticket(t), l.Addr().String()), host.ClientOptions{Context: ctx, Timeout: time.Hour})
+	time.AfterFunc(50*time.Millisecond, func() { interrupt(errors.New("interrupted by the test")) })
+	if _, _, _, err := c.Status(); err == nil || !strings.Contains(err.Error(), "interrupted by the test") {
+		t.Error(err)
+	}
+}
+
+// Close ends what waits for the host, also an FMU that is being sent.
+func TestCloseEnds(t *testing.T) {
+	temp := settled(t)
+	s := serve(t, host.ServerOptions{Accept: true, Worker: worker.Launcher{TempDir: temp}})
+	folder := filepath.Join(t.TempDir(), "large")
+	must(t, os.MkdirAll(filepath.Join(folder, "resources"), 0o700))
+	must(t, archive.Unpack(stateless(t).Path, folder, &diag.List{}, archive.Limits{}))
+	large := make([]byte, 64<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(large) // never fails
+	must(t, os.WriteFile(filepath.Join(folder, "resources", "large"), large, 0o600))
+	p := newProxy(t, s.address)
+	c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{Timeout: time.Hour})
+	var stuck func(data []byte) ([]byte, bool)
+	many, arrived := 0, make(chan bool)
+	stuck = func(data []byte) ([]byte, bool) {
+		if many += len(data); many < 1<<20 {
+			p.fault[toHost] = stuck
+			return data, false
 		}
+		close(arrived)
+		p.mute = true
+		return nil, false
 	}
-	got := outputs(t, []*fmi.Stepper{stepper}, 60, nil)
-	if want := outputs(t, []*fmi.Stepper{begun(t, f, "c", fmi.InstanceOptions{}, 1)}, 60, nil); !slices.Equal(got, want) {
-		t.Errorf("with damaged messages %v, here %v", got, want)
+	p.set(toHost, stuck)
+	failed := make(chan error)
+	f := opened(t, folder)
+	go func() {
+		_, err := f.Instantiate("c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})})
+		failed <- err
+	}()
+	<-arrived
+	must(t, c.Close())
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "the client is closed") {
+		t.Error(err)
 	}
+	p.cut()
+	eventually(t, "the end of the partial FMU", func() bool {
+		left, err := filepath.Glob(filepath.Join(temp, "*", "*.fmu"))
+		return err == nil && len(left) == 0
+	})
 }
 
 // A host that is killed and started again at the same address continues FMUs that serialise their states. Others end with an
@@ -238,15 +295,16 @@ func TestHostKilled(t *testing.T) {
 			cmd, _ = apart(t, work, address)
 		}
 		if !able {
+			outputs(t, there, 1, nil)
 			kill()
-			must(t, there[1].Post(0, 0.1))
+			must(t, there[1].Post(0.1, 0.1))
 			_, err := there[1].Collect()
 			var p *fmi.ProcessError
-			if !errors.As(err, &p) || p.Host != address || p.Time != 0 || p.FMU != "stateless.fmu" || p.Func == "" || p.Remedy == "" {
+			if !errors.As(err, &p) || p.Host != address || p.Time != 0.1 || p.FMU != "stateless.fmu" || p.Func == "" || p.Remedy == "" {
 				t.Errorf("%#v", err)
 			}
-			if text := err.Error(); !strings.Contains(text, "on host "+address+" ended in ") || !strings.Contains(text, "at t = 0 s") ||
-				!strings.Contains(text, "knows nothing of the run any more") || !strings.Contains(text, "cannot serialise") {
+			if text := err.Error(); !strings.Contains(text, "on host "+address+" ended in ") || !strings.Contains(text, "at t = 0.1 s") ||
+				!strings.Contains(text, "cannot serialise") {
 				t.Error(text)
 			}
 			continue
@@ -293,7 +351,7 @@ func TestHostGone(t *testing.T) {
 			must(t, s.Post(0, 0.1))
 			_, err := s.Collect()
 			var p *fmi.ProcessError
-			if !errors.As(err, &p) || !strings.Contains(err.Error(), "could not be reached again within 1s") {
+			if !errors.As(err, &p) || !strings.Contains(err.Error(), "could not be reached within 1s") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -305,7 +363,7 @@ func TestHostGone(t *testing.T) {
 		t.Cleanup(func() { _ = l.Close() })
 		s := serve(t, host.ServerOptions{Folders: []string{work}})
 		c := dialed(t, redirect(t, s.ticket(t), l.Addr().String()), host.ClientOptions{Timeout: time.Second})
-		if _, _, _, err := c.Status(); err == nil || !strings.Contains(err.Error(), "host "+l.Addr().String()+": it has said nothing for 1 s") {
+		if _, _, _, err := c.Status(); err == nil || !strings.Contains(err.Error(), "host "+l.Addr().String()+" could not be reached within 1s") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -376,6 +434,57 @@ func TestSent(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: sent %v, here %v", f.Path, got, want)
 			}
+		}
+	}
+}
+
+// An unpacked FMU in a folder of the host that has changed is not used under its old hash.
+func TestFolderChanged(t *testing.T) {
+	work := t.TempDir()
+	folder := filepath.Join(work, "offered")
+	must(t, os.Mkdir(folder, 0o700))
+	must(t, archive.Unpack(stateless(t).Path, folder, &diag.List{}, archive.Limits{}))
+	copied := filepath.Join(t.TempDir(), "offered")
+	must(t, os.CopyFS(copied, os.DirFS(folder)))
+	s := serve(t, host.ServerOptions{Folders: []string{work}})
+	launch := func() error {
+		c := s.client(t, host.ClientOptions{})
+		in, err := opened(t, copied).Instantiate("c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})})
+		if err == nil {
+			err = in.Free()
+		}
+		return errors.Join(err, c.Close())
+	}
+	must(t, launch())
+	must(t, os.MkdirAll(filepath.Join(folder, "resources"), 0o700))
+	added := filepath.Join(folder, "resources", "added")
+	must(t, os.WriteFile(added, []byte("x"), 0o600))
+	if err := launch(); err == nil || !strings.Contains(err.Error(), "offers another offered") {
+		t.Error(err)
+	}
+	must(t, os.RemoveAll(filepath.Join(folder, "resources")))
+	must(t, launch())
+}
+
+// A host that cannot be reached is waited for once, not for each instance.
+func TestUnreachableOnce(t *testing.T) {
+	t.Parallel()
+	f := stateless(t)
+	s := serve(t, host.ServerOptions{Folders: []string{work}})
+	p := newProxy(t, s.address)
+	p.down.Store(true)
+	c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{Timeout: time.Second})
+	var first error
+	for k := range 3 {
+		_, err := f.Instantiate("c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})})
+		if err == nil || !strings.Contains(err.Error(), "could not be reached within 1s") {
+			t.Error(err)
+		}
+		if k == 0 {
+			first = err
+			p.down.Store(false) // the second attempt would reach it
+		} else if err != nil && err.Error() != first.Error() {
+			t.Errorf("%v, then %v", first, err)
 		}
 	}
 }
@@ -461,7 +570,7 @@ func TestOtherLibrary(t *testing.T) {
 	load := func(request []byte) error {
 		l, err := c.Launcher(host.Place{}).Launch(launch)
 		must(t, err)
-		must(t, l.Post(request))
+		must(t, l.Post(request, remote.MaxTexts))
 		_, err = l.Await()
 		return errors.Join(err, l.Close())
 	}

@@ -184,7 +184,7 @@ func TestSteps(t *testing.T) {
 
 // serveAlone is the main function of a server in a process of its own.
 func serveAlone(dir string) {
-	s, err := host.NewServer(host.ServerOptions{Folders: []string{dir}})
+	s, err := host.NewServer(host.ServerOptions{Folders: []string{dir}, Accept: true})
 	if err == nil {
 		var l net.Listener
 		var address = os.Getenv("HOST_TEST_ADDRESS")

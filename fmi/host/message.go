@@ -6,60 +6,36 @@ import (
 	"runtime"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/internal/remote"
 )
 
-// Versions of the messages that this program speaks, from minVersion to version. A host chooses the highest that
-// both speak. The requests for FMUs have a version of their own.
-const (
-	minVersion = 1
-	version    = 1
-)
+// version is that of the messages here, and of the requests for FMUs. Both sides need the same.
+var version = fmt.Sprintf("2.%d", remote.Version)
 
 // hello begins a connection.
 type hello struct {
-	Min, Max int    // versions
-	Calls    int    // version of the requests for FMUs
-	Program  string // version of the program, for messages
-	Token    string `json:",omitempty"`
-	Session  string `json:",omitempty"` // to go on with; "" = a new one
-	Grace    float64
+	Version  string
+	Program  string  // version of the program, for messages
+	Token    string  `json:",omitempty"`
+	Patience float64 // s, how long the client waits for a sign of the host
+	Instead  string  `json:",omitempty"` // session of the client that is lost, and ends now
 }
 
-// reply answers a hello or an ask.
+// reply answers everything but a request for FMUs.
 type reply struct {
-	Code   code   `json:",omitempty"` // "" = it is done
-	Error  string `json:",omitempty"`
+	Error  string `json:",omitempty"` // "" = it is done
 	Remedy string `json:",omitempty"`
 
-	// To hello.
-	Version  int     `json:",omitempty"`
-	Session  string  `json:",omitempty"`
-	Received uint64  `json:",omitempty"` // number of the last request of the session
-	About    *Status `json:",omitempty"`
-
-	Instance uint64  `json:",omitempty"` // to Open
-	Missing  bool    `json:",omitempty"` // to Open: the FMU must be sent
-	Offers   []Offer `json:",omitempty"` // to List
-
-	Ended *fmi.Ended `json:",omitempty"` // to Close: how the worker ended, if not by itself
-
-	Parts []remote.Part `json:",omitempty"` // messages of instances, as in kindAnswer
+	Session  string     `json:",omitempty"` // to hello
+	About    *Status    `json:",omitempty"` // to hello and List
+	Offers   []Offer    `json:",omitempty"` // to List
+	Instance uint64     `json:",omitempty"` // to Open
+	Missing  bool       `json:",omitempty"` // to Open: the FMU must be sent
+	Ended    *fmi.Ended `json:",omitempty"` // to Close: how the worker ended, if not by itself
 }
 
-// code is the kind of an error.
-type code string
-
-const (
-	codeVersion code = "version"
-	codeToken   code = "token"
-	codeSession code = "session" // it has ended
-	codeUnknown code = "unknown FMU"
-	codeLimit   code = "limit"
-	codeRefused code = "refused"
-)
-
-// ask is a request that is not for FMUs; one field is set.
+// ask is a request that is not for FMUs; at most one field is set.
 type ask struct {
 	Open  *openAsk
 	Close *uint64 // an instance
@@ -76,13 +52,11 @@ type openAsk struct {
 	Memory          uint64  // bytes; 0 = that of the host
 }
 
-// sendAsk sends an FMU in pieces.
+// sendAsk announces an FMU, which follows in pieces.
 type sendAsk struct {
 	Name, Hash string
 	Tree       bool // the FMU is a folder, in an archive
-	At         int64
-	Piece      []byte
-	Last       bool
+	Size       int64
 }
 
 // Status describes a host.
@@ -106,12 +80,18 @@ type Offer struct {
 // platform is that of this program.
 const platform = runtime.GOOS + "/" + runtime.GOARCH
 
-func errorReply(c code, remedy, format string, args ...any) reply {
-	return reply{Code: c, Error: fmt.Sprintf(format, args...), Remedy: remedy}
+// longestText bounds a text of the other side in bytes.
+const longestText = 2000
+
+// shown returns a text of the other side for messages.
+func shown(text string) string { return diag.OneLine(text, longestText) }
+
+func refusal(remedy, format string, args ...any) reply {
+	return reply{Error: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
-// The content of kindRun and kindAnswer is a list of remote.Parts. In answers the upper bits of the number of the
-// instance say what the part is.
+// The content of kindRun, kindAnswer and kindSaid is a list of remote.Parts. In the latter two the upper bits of the number of
+// the instance say what the part is.
 const (
 	partAnswer uint64 = iota // of an instance to its request
 	partLog                  // a message of an instance
@@ -125,7 +105,12 @@ func part(kind, number uint64, content []byte) remote.Part {
 	return remote.Part{Instance: number | kind<<partShift, Message: content}
 }
 
-func document(v any) []byte {
+// document makes a message of a kind whose content is JSON.
+func document(kind uint64, v any) []byte {
+	return remote.EndFrame(append(remote.BeginFrame(nil, kind), encoded(v)...))
+}
+
+func encoded(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // all types here can be encoded
@@ -133,4 +118,4 @@ func document(v any) []byte {
 	return b
 }
 
-func endedPart(number uint64, e *fmi.Ended) remote.Part { return part(partEnded, number, document(e)) }
+func endedPart(number uint64, e *fmi.Ended) remote.Part { return part(partEnded, number, encoded(e)) }

@@ -23,7 +23,6 @@ type proxy struct {
 	conns []net.Conn
 	fault [2]func(data []byte) (pass []byte, cut bool) // of the next data to the host, and from it; nil = none
 	mute  bool                                         // everything is lost
-	seen  int                                          // faults that have happened
 }
 
 const (
@@ -88,7 +87,6 @@ func (p *proxy) pass(data []byte, way int) (pass []byte, cut bool) {
 	pass = data
 	if f := p.fault[way]; f != nil {
 		p.fault[way] = nil
-		p.seen++
 		pass, cut = f(data)
 	}
 	if p.mute {
@@ -119,13 +117,6 @@ func (p *proxy) cut() {
 		_ = c.Close()
 	}
 	p.conns = nil
-}
-
-// faults returns how many faults have happened.
-func (p *proxy) faults() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.seen
 }
 
 // Faults of a proxy. Those that cut pass so many bytes of a message, which with TLS never are a whole one.

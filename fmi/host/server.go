@@ -10,14 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"os"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/macrostep/macrostep/fmi/internal/remote"
 	"github.com/macrostep/macrostep/fmi/worker"
 )
 
@@ -32,7 +30,7 @@ type ServerOptions struct {
 	MaxInstances int
 	// Worker starts the processes. Its limits hold for all instances; clients may ask for lower ones.
 	Worker worker.Launcher
-	Log    func(text string) // receives a line for each event; nil = none
+	Log    func(text string) // receives a line for each event, without control characters; nil = none
 }
 
 // Server runs FMUs for runs on other machines.
@@ -40,27 +38,43 @@ type Server struct {
 	o     ServerOptions
 	id    string
 	store *store
+	ctx   context.Context // ends with Close
+	end   context.CancelFunc
 
 	mu        sync.Mutex
-	sessions  map[string]*session
-	strangers []io.Closer // connections without a valid greeting, the oldest first
+	sessions  map[string]*session // by a number that nobody can guess
+	strangers []io.Closer         // connections without a valid greeting, the oldest first
+	turned    int                 // connections that were refused since told
+	told      time.Time
 	instances int
 	closed    bool
 	running   sync.WaitGroup // connections
 }
 
-// maxStrangers bounds the connections without a valid greeting. One more closes the oldest.
-const maxStrangers = 100
+const (
+	// maxStrangers bounds the connections without a valid greeting. One more closes the oldest.
+	maxStrangers = 1000
+	// helloTime is how long the beginning of a connection may take.
+	helloTime = 10 * time.Second
+	// refusedPause slows down those who guess tokens.
+	refusedPause = 500 * time.Millisecond
+	// tellEach is the least time between two messages about refused connections.
+	tellEach = time.Minute
+)
 
 // NewServer makes a server and lists the FMUs in its folders.
 func NewServer(o ServerOptions) (*Server, error) {
 	if o.Name == "" {
 		o.Name, _ = os.Hostname() // "" is a name too
 	}
-	if o.Log == nil {
-		o.Log = func(string) {}
+	log := o.Log
+	o.Log = func(text string) {
+		if log != nil {
+			log(shown(text))
+		}
 	}
 	s := &Server{o: o, id: rand.Text(), sessions: map[string]*session{}}
+	s.ctx, s.end = context.WithCancel(context.Background())
 	var err error
 	s.store, err = newStore(o.Folders, o.Compile, o.Worker.TempDir)
 	return s, err
@@ -89,7 +103,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Cert
 		case errors.Is(err, net.ErrClosed):
 			return err
 		case err != nil: // for example, there are too many open files
-			s.o.Log(fmt.Sprintf("a connection was not accepted: %v", err))
+			s.turn("a connection", err.Error())
 			time.Sleep(refusedPause)
 			continue
 		}
@@ -100,43 +114,48 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Cert
 		go func() {
 			defer s.running.Done()
 			defer s.meet(c)
-			secure := tls.Server(quick(c), config)
+			secure := tls.Server(prepare(c), config)
 			_ = c.SetDeadline(time.Now().Add(helloTime))
 			err := secure.Handshake()
 			_ = c.SetDeadline(time.Time{})
 			if err != nil {
-				s.o.Log(fmt.Sprintf("%v: refused: %v", c.RemoteAddr(), err))
+				s.turn(c.RemoteAddr().String(), err.Error())
 				_ = c.Close()
 				return
 			}
-			s.serve(c, newStream(secure), c.RemoteAddr().String(), token)
+			s.serve(c, newStream(context.Background(), secure, helloTime), c.RemoteAddr().String(), token)
 		}()
 	}
 }
-
-// helloTime is how long the beginning of a connection may take.
-const helloTime = 10 * time.Second
-
-// refusedPause slows down those who guess tokens.
-const refusedPause = 500 * time.Millisecond
 
 // serve serves a connection, which is a stranger until its greeting, to its end.
 func (s *Server) serve(stranger io.Closer, c *stream, from, token string) {
 	defer c.Close()
 	r, se := s.greet(c, token)
-	if r.Code != "" {
-		s.o.Log(fmt.Sprintf("%s: refused: %s", from, r.Error))
-	}
-	if r.Code == codeToken {
-		time.Sleep(refusedPause)
-	}
 	if se == nil {
-		_ = c.Send(finish(append(begin(nil, kindReply, 0), document(r)...)))
+		s.turn(from, r.Error)
+		_ = c.Send(document(kindReply, r)) // it may be gone
 		return
 	}
 	s.meet(stranger)
-	c.trust()
-	se.serve(c, r)
+	se.serve(r)
+}
+
+// turn counts a connection that was refused, and logs the last one now and then.
+func (s *Server) turn(from, why string) {
+	s.mu.Lock()
+	s.turned++
+	n, first := s.turned, time.Since(s.told) > tellEach
+	if first {
+		s.turned, s.told = 0, time.Now()
+	}
+	s.mu.Unlock()
+	switch {
+	case first && n > 1:
+		s.o.Log(fmt.Sprintf("%d connections were refused, the last from %s: %s", n, from, why))
+	case first:
+		s.o.Log(fmt.Sprintf("%s: refused: %s", from, why))
+	}
 }
 
 // enter adds a connection to the strangers, unless the server is closed.
@@ -163,40 +182,45 @@ func (s *Server) meet(c io.Closer) {
 	}
 }
 
-// greet reads a hello and returns the session that it begins or goes on with; nil = it is refused.
+// greet reads a hello and returns the session that it begins; nil = it is refused.
 func (s *Server) greet(c *stream, token string) (reply, *session) {
-	m, err := c.Receive(helloTime)
+	kind, content, err := c.Receive(maxStranger)
 	if err != nil {
-		return errorReply(codeRefused, "", "no greeting: %v", err), nil
+		return refusal("", "no greeting: %v", err), nil
 	}
-	kind, _, content, err := open(m)
 	var h hello
-	if err != nil || kind != kindHello || json.Unmarshal(content, &h) != nil {
-		return errorReply(codeRefused, "", "the greeting is not that of macrostep"), nil
+	if kind != kindHello || json.Unmarshal(content, &h) != nil {
+		return refusal("", "the greeting is not that of macrostep"), nil
 	}
 	if subtle.ConstantTimeCompare([]byte(h.Token), []byte(token)) != 1 {
-		return errorReply(codeToken, "", "the token is not that of the host"), nil
+		time.Sleep(refusedPause)
+		return refusal("copy the file that the host has written (macrostep host prints its name) to this machine, and give it to --on in place of "+
+			"the address", "the token is not that of the host"), nil
 	}
-	if h.Max < minVersion || h.Min > version || h.Calls != remote.Version {
-		return errorReply(codeVersion, "run the same version of macrostep on both machines",
-			"host %s (macrostep %s) speaks versions %d to %d of the protocol, with version %d of calls; the run (macrostep %s) speaks %d to %d, with %d",
-			s.o.Name, s.o.Program, minVersion, version, remote.Version, h.Program, h.Min, h.Max, h.Calls), nil
+	if h.Version != version {
+		return refusal("run the same version of macrostep on both machines", "host %s (macrostep %s) speaks version %s of the protocol; the run (macrostep %s) speaks %s",
+			s.o.Name, s.o.Program, version, h.Program, h.Version), nil
+	}
+	s.mu.Lock()
+	lost := s.sessions[h.Instead]
+	s.mu.Unlock()
+	if lost != nil {
+		lost.abort(true)
+		select {
+		case <-lost.over:
+		case <-time.After(helloTime): // a worker that the system does not end
+		}
 	}
 	about := s.Status()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	se := s.sessions[h.Session]
-	switch {
-	case s.closed:
-		return errorReply(codeRefused, "", "host %s ends", s.o.Name), nil
-	case h.Session != "" && se == nil:
-		return errorReply(codeSession, "", "host %s does not know this run any more", s.o.Name), nil
-	case se == nil:
-		se = &session{server: s, id: rand.Text(), grace: time.Duration(min(max(h.Grace, 1), 24*3600) * float64(time.Second)),
-			slots: map[uint64]*slot{}, ended: make(chan struct{})}
-		s.sessions[se.id] = se
+	if s.closed {
+		return refusal("", "host %s ends", s.o.Name), nil
 	}
-	return reply{Version: min(h.Max, version), Session: se.id, About: &about}, se
+	c.limit = time.Duration(min(max(h.Patience, 1), 24*3600) * float64(time.Second))
+	se := &session{server: s, id: rand.Text(), conn: c, slots: map[uint64]*slot{}, over: make(chan struct{})}
+	s.sessions[se.id] = se
+	return reply{Session: se.id, About: &about}, se
 }
 
 // reserve counts a new instance, unless there are too many.
@@ -236,16 +260,16 @@ func (s *Server) launcher(a *openAsk) *worker.Launcher {
 
 // Close ends all sessions and removes temporary files.
 func (s *Server) Close() error {
+	s.end()
 	s.mu.Lock()
 	s.closed = true
-	all := slices.Collect(maps.Values(s.sessions))
+	for _, se := range s.sessions {
+		go se.abort(false) // one that does not read waits
+	}
 	for _, c := range s.strangers {
 		_ = c.Close()
 	}
 	s.mu.Unlock()
-	for _, se := range all {
-		se.end("the host ends")
-	}
 	s.running.Wait()
 	return s.store.close()
 }

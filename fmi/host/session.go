@@ -11,33 +11,29 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/internal/remote"
 )
 
-// session has the instances of a run. It outlives its connections.
+// session has the instances of a run. It ends with its connection.
 type session struct {
 	server *Server
 	id     string
-	grace  time.Duration // without a connection
+	conn   *stream
+	over   chan struct{} // closed at its end
 
-	work sync.Mutex // held while a request is executed
+	mu      sync.Mutex
+	workers []*group  // changed by the goroutine that serves the connection
+	busy    time.Time // since then a request is executed; zero = none is
+	aborted bool
 
-	mu       sync.Mutex
-	workers  []*group    // changed by the goroutine that holds work
-	conn     *stream     // nil = none
-	leave    *time.Timer // ends the session without a connection
-	received uint64      // number of the last request
-	answered uint64      // number of its answer
-	answer   []byte      // whole message
-	busy     time.Time   // since then a request is executed; zero = none is
-	over     bool
-	ended    chan struct{}
-
-	// Of the goroutine that holds work.
-	slots map[uint64]*slot
-	last  uint64        // number of a slot
-	parts []remote.Part // of a request
-	out   []remote.Part // of an answer
+	// Of the goroutine that serves the connection.
+	slots  map[uint64]*slot
+	last   uint64        // number of a slot
+	upload *upload       // of an FMU that is being sent; nil = none is
+	parts  []remote.Part // of a request
+	out    []remote.Part // of an answer
+	frame  []byte        // buffer of answers
 
 	logMu sync.Mutex
 	logs  []remote.Part
@@ -48,7 +44,7 @@ type session struct {
 type slot struct {
 	number uint64
 	ask    openAsk
-	fmu    *fmi.FMU
+	fmu    *stored
 	group  *group
 }
 
@@ -73,140 +69,137 @@ type group struct {
 	posted error
 }
 
-// serve serves a connection until its end.
-func (se *session) serve(c *stream, r reply) {
-	if !se.attach(c, r) {
-		return
-	}
-	go se.beat(c)
-	for {
-		m, err := c.Receive(0)
-		if err != nil {
+// serve serves the connection until its end.
+func (se *session) serve(r reply) {
+	done := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() { se.beat(done) })
+	why := ""
+	for err := se.conn.Send(document(kindReply, r)); err == nil; {
+		limit := time.Duration(0)
+		if se.upload != nil { // it takes room from others
+			limit = se.conn.limit
+		}
+		se.conn.wait(limit)
+		var kind uint64
+		var content []byte
+		if kind, content, err = se.conn.Receive(remote.MaxMessage); err != nil {
 			break
 		}
-		kind, number, content, err := open(m)
-		if err != nil {
+		se.mu.Lock()
+		se.busy = time.Now()
+		se.mu.Unlock()
+		frame := se.request(kind, content)
+		se.mu.Lock()
+		se.busy = time.Time{}
+		se.mu.Unlock()
+		if frame == nil {
+			why = "it has sent an invalid request"
 			break
 		}
-		if kind == kindEnd {
-			se.end("")
-			return
+		if said := se.said(); said != nil {
+			err = se.conn.Send(remote.EndFrame(remote.AppendParts(remote.BeginFrame(nil, kindSaid), said)))
 		}
-		if !se.request(kind, number, content) {
-			se.end("it has sent an invalid request")
-			return
+		if err == nil {
+			err = se.conn.Send(frame)
 		}
 	}
-	se.mu.Lock()
-	defer se.mu.Unlock()
-	se.detached(c)
+	close(done)
+	beating.Wait()
+	if n := len(se.slots); why == "" && n > 0 {
+		why = fmt.Sprintf("its connection has ended (instances: %d)", n)
+	}
+	if why != "" {
+		se.server.o.Log("a run is given up: " + why)
+	}
+	for number := range se.slots {
+		se.close(number)
+	}
+	se.upload.drop()
+	se.server.forget(se)
+	close(se.over)
 }
 
-// attach makes c the connection of the session, greets it, and repeats the last answer if the client waits for it. The
-// request that the session does not know is sent again by the client.
-func (se *session) attach(c *stream, r reply) bool {
-	se.mu.Lock()
-	defer se.mu.Unlock()
-	if se.over {
-		_ = c.Send(finish(append(begin(nil, kindReply, 0), document(errorReply(codeSession, "", "the session has ended"))...)))
-		return false
-	}
-	if se.conn != nil {
-		_ = se.conn.Close()
-	}
-	if se.leave != nil {
-		se.leave.Stop()
-	}
-	se.conn = c
-	r.Received = se.received
-	err := c.Send(finish(append(begin(nil, kindReply, 0), document(r)...)))
-	if err == nil && se.answered == se.received && se.answered > 0 {
-		err = c.Send(se.answer)
-	}
-	if err != nil {
-		se.detached(c)
-	}
-	return err == nil
-}
+// aliveEach is the longest time between two signs of a host that is at work.
+const aliveEach = time.Second
 
-// detached starts the time after which the session ends without a connection.
-func (se *session) detached(c *stream) {
-	if se.conn != c || se.over {
-		return
-	}
-	_ = c.Close()
-	se.conn = nil
-	se.leave = time.AfterFunc(se.grace, func() { se.end(fmt.Sprintf("the run has been away for %v", se.grace)) })
-}
-
-// aliveEach is how often a host at work says so, silentAfter how long a client waits for anything, both at most.
-const (
-	aliveEach   = time.Second
-	silentAfter = 5 * time.Second
-)
-
-// beat tells the client that the host is at work on a request, until the connection is replaced.
-func (se *session) beat(c *stream) {
-	each := min(aliveEach, se.grace/8)
+// beat tells the client that the host is at work on a request. If that fails, the client has gone.
+func (se *session) beat(done <-chan struct{}) {
+	each := min(aliveEach, se.conn.limit/4)
 	t := time.NewTicker(each)
 	defer t.Stop()
-	m := finish(begin(nil, kindAlive, 0))
+	alive := remote.EndFrame(remote.BeginFrame(nil, kindAlive))
 	for {
 		select {
-		case <-se.ended:
+		case <-done:
 			return
 		case now := <-t.C:
 			se.mu.Lock()
-			mine := se.conn == c
-			var err error
-			if mine && !se.busy.IsZero() && now.Sub(se.busy) > each/2 {
-				if err = c.Send(m); err != nil {
-					se.detached(c) // nobody else sees it while a request is executed
-				}
-			}
+			busy := !se.busy.IsZero() && now.Sub(se.busy) > each/2
 			se.mu.Unlock()
-			if !mine || err != nil {
+			if busy && se.conn.Send(alive) != nil {
+				se.abort(true)
 				return
 			}
 		}
 	}
 }
 
-// request executes a request and sends its answer. It returns false for one that no client sends.
-func (se *session) request(kind, number uint64, content []byte) bool {
-	se.work.Lock()
-	defer se.work.Unlock()
+// abort ends the session, and its workers at once if it is at work or if they are to be killed. Any goroutine may call it.
+func (se *session) abort(kill bool) {
+	_ = se.conn.Close()
 	se.mu.Lock()
-	if se.over || number <= se.received { // it was sent again, but it had come
-		defer se.mu.Unlock()
-		return !se.over
+	defer se.mu.Unlock()
+	se.aborted = true
+	if kill || !se.busy.IsZero() {
+		for _, g := range se.workers {
+			g.link.Kill() // an FMU may never return
+		}
 	}
-	se.received, se.busy = number, time.Now()
-	se.mu.Unlock()
-	m := begin(se.answer, kindAnswer, number)
+}
+
+// request executes a request and returns its answer; nil = no client sends it.
+func (se *session) request(kind uint64, content []byte) []byte {
 	switch kind {
 	case kindRun:
-		if m = se.run(m, content); m == nil {
-			return false
+		frame := se.run(remote.BeginFrame(se.frame, kindAnswer), content)
+		se.frame = nil
+		if cap(frame) <= maxPiece { // a large one is not needed again soon
+			se.frame = frame
 		}
+		return frame
 	case kindAsk:
 		var a ask
 		if json.Unmarshal(content, &a) != nil {
-			return false
+			return nil
 		}
-		r := se.do(&a)
-		r.Parts = se.logged()
-		m = append(begin(m, kindReply, number), document(r)...)
-	default:
-		return false
+		return document(kindReply, se.do(&a))
+	case kindPiece:
+		if se.upload != nil {
+			return document(kindReply, se.receive(content))
+		}
 	}
-	se.mu.Lock()
-	defer se.mu.Unlock()
-	se.answer, se.answered, se.busy = finish(m), number, time.Time{}
-	if se.conn != nil {
-		_ = se.conn.Send(se.answer) // the client asks for it again
+	return nil
+}
+
+// receive stores a piece of an FMU.
+func (se *session) receive(piece []byte) reply {
+	u := se.upload
+	done, err := u.write(piece)
+	if done || err != nil {
+		se.upload = nil
 	}
-	return true
+	if err != nil {
+		return se.failed("%s cannot be stored: %w", u.ask.Name, err)
+	}
+	return reply{}
+}
+
+// failed refuses a request for a reason of the host, which its log has in full.
+func (se *session) failed(format string, a ...any) reply {
+	err := fmt.Errorf(format, a...)
+	se.server.o.Log("refused: " + err.Error())
+	return refusal("", "host %s: %s", se.server.o.Name, diag.WithoutPaths(err.Error(), se.server.store.folders...))
 }
 
 // do carries out an ask.
@@ -223,15 +216,17 @@ func (se *session) do(a *ask) reply {
 		if !se.server.o.Accept {
 			return se.refuseFMU(a.Send.Name)
 		}
-		if err := se.server.store.receive(se.id, a.Send); err != nil {
-			return errorReply(codeRefused, "", "the host cannot store %s: %v", a.Send.Name, err)
+		se.upload.drop()
+		var err error
+		if se.upload, err = se.server.store.receive(a.Send); err != nil {
+			return se.failed("%s cannot be stored: %w", a.Send.Name, err)
 		}
 	}
 	return reply{}
 }
 
 func (se *session) refuseFMU(name string) reply {
-	return errorReply(codeUnknown, "put it into one of the folders of the host, or let the host take any FMU (macrostep host --accept)",
+	return refusal("put it into one of the folders of the host, or let the host take any FMU (macrostep host --accept)",
 		"host %s does not offer %s", se.server.o.Name, name)
 }
 
@@ -241,7 +236,7 @@ func (se *session) open(a *openAsk) reply {
 	f, err := s.store.find(a.Hash)
 	switch {
 	case err != nil:
-		return errorReply(codeRefused, "", "%s: %v", s.o.Name, err)
+		return se.failed("%s: %w", a.FMU, err)
 	case f == nil && s.o.Accept:
 		return reply{Missing: true}
 	case f == nil:
@@ -252,36 +247,43 @@ func (se *session) open(a *openAsk) reply {
 		}
 		return r
 	}
-	place, err := f.Place()
-	if err != nil {
-		return errorReply(codeRefused, "", "host %s (%s): %v", s.o.Name, platform, err)
-	}
 	if !s.reserve() {
-		return errorReply(codeLimit, "wait until another run has ended, or raise --max-instances of the host",
+		s.store.release(f)
+		return refusal("wait until another run has ended, or raise --max-instances of the host",
 			"host %s is at its limit of %d instances", s.o.Name, s.o.MaxInstances)
 	}
 	se.last++
 	sl := &slot{number: se.last, ask: *a, fmu: f}
-	if sl.ask.Apart = a.Apart || f.Description.CoSimulation.NeedsExecutionTool; sl.ask.Apart {
-		err = se.launch(sl)
-	} else if i := slices.IndexFunc(se.workers, func(g *group) bool { return g.takes(sl) }); i >= 0 {
-		se.workers[i].add(sl)
-	} else {
-		err = se.launch(sl)
-	}
-	if err != nil {
-		s.release(1)
-		return errorReply(codeRefused, "", "host %s: %v", s.o.Name, err)
-	}
 	se.slots[sl.number] = sl
-	sl.group.post([]remote.Part{{Instance: sl.number, Message: place}})
-	if _, err := sl.group.await(); err != nil {
-		sl.group.lost(nil, err)
+	if err := se.place(sl); err != nil {
 		se.close(sl.number)
-		return errorReply(codeRefused, "", "host %s: %v", s.o.Name, err)
+		return se.failed("%s (%s): %w", a.FMU, platform, err)
 	}
-	s.o.Log(fmt.Sprintf("%s: begun", a.nameOf()))
+	s.o.Log(a.nameOf() + ": begun")
 	return reply{Instance: sl.number}
+}
+
+// place finds a worker for an instance, and tells it where the FMU is.
+func (se *session) place(sl *slot) error {
+	place, err := sl.fmu.Place(se.server.ctx)
+	if err != nil {
+		return err
+	}
+	sl.ask.Apart = sl.ask.Apart || sl.fmu.Description.CoSimulation.NeedsExecutionTool
+	i := -1
+	if !sl.ask.Apart {
+		i = slices.IndexFunc(se.workers, func(g *group) bool { return g.takes(sl) })
+	}
+	if i >= 0 {
+		se.workers[i].add(sl)
+	} else if err := se.launch(sl); err != nil {
+		return err
+	}
+	sl.group.post([]remote.Part{{Instance: sl.number, Message: place}}, remote.MaxTexts)
+	if _, err = sl.group.await(); err != nil {
+		sl.group.lost(nil, err)
+	}
+	return err
 }
 
 // launch starts a worker for an instance.
@@ -301,7 +303,9 @@ func (se *session) launch(sl *slot) error {
 	g.add(sl)
 	se.mu.Lock()
 	defer se.mu.Unlock()
-	se.workers = append(se.workers, g)
+	if se.workers = append(se.workers, g); se.aborted {
+		g.link.Kill()
+	}
 	return nil
 }
 
@@ -332,28 +336,34 @@ func (g *group) takes(sl *slot) bool {
 	return true
 }
 
-// maxLogs bounds the messages that wait for an answer, in bytes.
-const maxLogs = 16 << 20
+const (
+	// maxLogs bounds the messages that wait for an answer, in bytes.
+	maxLogs = 16 << 20
+	// maxSaid bounds a message with them.
+	maxSaid = maxLogs + maxPiece
+	// logSize is more than a message takes beside its text.
+	logSize = 32
+)
 
 // log adds a message to the next answer.
 func (se *session) log(p remote.Part) {
 	se.logMu.Lock()
 	defer se.logMu.Unlock()
-	switch was := se.size; {
-	case was > maxLogs:
+	switch n := len(p.Message) + logSize; {
+	case se.size > maxLogs:
 		return
-	case was+len(p.Message) > maxLogs:
+	case se.size+n > maxLogs:
 		se.size = maxLogs + 1
 		p = part(partOutput, p.Instance&(1<<partShift-1), []byte("(the host drops further messages up to the end of this call)"))
 	default:
-		se.size += len(p.Message)
+		se.size += n
 	}
 	p.Message = append([]byte(nil), p.Message...)
 	se.logs = append(se.logs, p)
 }
 
-// logged returns the messages since the last answer.
-func (se *session) logged() []remote.Part {
+// said returns the messages since the last answer.
+func (se *session) said() []remote.Part {
 	se.logMu.Lock()
 	defer se.logMu.Unlock()
 	logs := se.logs
@@ -361,9 +371,12 @@ func (se *session) logged() []remote.Part {
 	return logs
 }
 
-func (g *group) post(parts []remote.Part) {
+func (g *group) post(parts []remote.Part, most uint64) {
 	g.buf = remote.AppendGroup(g.buf[:0], parts)
-	g.posted = g.link.Post(g.buf)
+	g.posted = g.link.Post(g.buf, most)
+	if cap(g.buf) > maxPiece {
+		g.buf = nil // a large one is not needed again soon
+	}
 }
 
 func (g *group) await() ([]byte, error) {
@@ -373,8 +386,8 @@ func (g *group) await() ([]byte, error) {
 	return g.link.Await()
 }
 
-// run executes the requests of instances and appends the answer to m; nil = the request is not valid.
-func (se *session) run(m, content []byte) []byte {
+// run executes the requests of instances and appends the answer to frame; nil = the request is not valid.
+func (se *session) run(frame, content []byte) []byte {
 	var err error
 	if se.parts, err = remote.Parts(se.parts[:0], content); err != nil {
 		return nil
@@ -388,7 +401,7 @@ func (se *session) run(m, content []byte) []byte {
 	}
 	for _, g := range se.workers {
 		if len(g.under) > 0 && g.ended == nil {
-			g.post(g.under)
+			g.post(g.under, remote.MaxMessage)
 		}
 	}
 	out := se.out[:0]
@@ -413,14 +426,14 @@ func (se *session) run(m, content []byte) []byte {
 		g.under = g.under[:0]
 	}
 	se.out = out
-	return remote.AppendParts(remote.AppendParts(m, se.logged()), out)
+	return remote.EndFrame(remote.AppendParts(frame, out))
 }
 
 // lost appends how a worker has ended, for each instance of a request.
 func (g *group) lost(out []remote.Part, err error) []remote.Part {
 	var e *fmi.Ended
 	if !errors.As(err, &e) {
-		e = &fmi.Ended{Reason: err.Error()}
+		e = &fmi.Ended{Reason: diag.WithoutPaths(err.Error())}
 	}
 	// The instance that ended it, if that is known.
 	culprit := uint64(0)
@@ -460,7 +473,11 @@ func (se *session) close(number uint64) (end *fmi.Ended) {
 	}
 	delete(se.slots, number)
 	se.server.release(1)
+	se.server.store.release(sl.fmu)
 	g := sl.group
+	if g == nil { // no worker was found
+		return nil
+	}
 	g.slots = slices.DeleteFunc(g.slots, func(other *slot) bool { return other == sl })
 	if len(g.slots) > 0 {
 		g.printer.Store(g.slots[0].number)
@@ -474,36 +491,4 @@ func (se *session) close(number uint64) (end *fmi.Ended) {
 	defer se.mu.Unlock()
 	se.workers = slices.DeleteFunc(se.workers, func(other *group) bool { return other == g })
 	return end
-}
-
-// end ends the session and its workers.
-func (se *session) end(why string) {
-	se.mu.Lock()
-	if se.over {
-		se.mu.Unlock()
-		return
-	}
-	se.over = true
-	close(se.ended)
-	if se.leave != nil {
-		se.leave.Stop()
-	}
-	if se.conn != nil {
-		_ = se.conn.Close()
-	}
-	if !se.busy.IsZero() {
-		for _, g := range se.workers {
-			g.link.Kill() // an FMU may never return
-		}
-	}
-	se.mu.Unlock()
-	if why != "" {
-		se.server.o.Log("a run is given up: " + why)
-	}
-	se.work.Lock() // after the request under way
-	defer se.work.Unlock()
-	for number := range se.slots {
-		se.close(number)
-	}
-	se.server.forget(se)
 }

@@ -11,9 +11,11 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -41,39 +43,40 @@ func (c *recorded) Write(b []byte) (int, error) {
 	return c.out.Write(b)
 }
 
-// talk sends data to a server and returns its messages.
+// talk sends data to a server and returns its replies.
 func talk(t testing.TB, s *Server, data []byte) (kinds []uint64, replies []reply) {
 	c := &recorded{in: bytes.NewReader(data)}
-	s.serve(c, newStream(c), "test", "")
+	s.serve(c, newStream(t.Context(), c, helloTime), "test", "")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for in := newStream(&recorded{in: &c.out}); ; in.trust() {
-		m, err := in.Receive(0)
+	for in := newStream(t.Context(), &recorded{in: &c.out}, time.Second); ; {
+		kind, content, err := in.Receive(remote.MaxMessage)
 		if err != nil {
 			return kinds, replies
 		}
-		kind, _, content, err := open(m)
 		var r reply
-		if err == nil && kind == kindReply {
+		if kind == kindReply {
 			err = json.Unmarshal(content, &r)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		kinds, replies = append(kinds, kind), append(replies, r)
+		if kind != kindAlive {
+			kinds, replies = append(kinds, kind), append(replies, r)
+		}
 	}
 }
 
-func message(kind, number uint64, content []byte) []byte {
-	return finish(append(begin(nil, kind, number), content...))
+func message(kind uint64, content []byte) []byte {
+	return remote.EndFrame(append(remote.BeginFrame(nil, kind), content...))
 }
 
 func greeting(change func(h *hello)) []byte {
-	h := hello{Min: minVersion, Max: version, Calls: remote.Version}
+	h := hello{Version: version, Patience: 10}
 	if change != nil {
 		change(&h)
 	}
-	return message(kindHello, 0, document(h))
+	return document(kindHello, h)
 }
 
 func testServer(t testing.TB) *Server {
@@ -90,101 +93,106 @@ func testServer(t testing.TB) *Server {
 }
 
 func TestGreeting(t *testing.T) {
-	long := message(kindHello, 0, bytes.Repeat([]byte(" "), maxStranger+1))
 	huge := greeting(nil)
-	binary.LittleEndian.PutUint32(huge, 1<<30)
+	binary.LittleEndian.PutUint64(huge[8:], 1<<30)
 	for _, c := range []struct {
 		name string
 		data []byte
-		want code
 		text string
 	}{
-		{"", greeting(nil), "", ""},
-		{"newer", greeting(func(h *hello) { h.Min, h.Max = version+1, version+2 }), codeVersion, "the run (macrostep ) speaks 2 to 3"},
-		{"newer, but speaks this one", greeting(func(h *hello) { h.Max = version + 1 }), "", ""},
-		{"older", greeting(func(h *hello) { h.Min, h.Max = 0, minVersion-1 }), codeVersion, "speaks versions 1 to 1"},
-		{"other calls", greeting(func(h *hello) { h.Calls++ }), codeVersion, "version 6 of calls"},
-		{"ended session", greeting(func(h *hello) { h.Session = "X" }), codeSession, "does not know this run any more"},
-		{"wrong token", greeting(func(h *hello) { h.Token = "X" }), codeToken, "the token is not that of the host"},
-		{"another message", message(kindAsk, 0, document(ask{})), codeRefused, "not that of macrostep"},
-		{"no JSON", message(kindHello, 0, []byte("{")), codeRefused, "not that of macrostep"},
-		{"too long", long, codeRefused, "no greeting"},
-		{"huge", huge, codeRefused, "no greeting"},
-		{"text", []byte(strings.Repeat("GET / HTTP/1.1\r\n", 10)), codeRefused, "no greeting"},
-		{"nothing", nil, codeRefused, "no greeting"},
+		{"", greeting(nil), ""},
+		{"another version", greeting(func(h *hello) { h.Version, h.Program = "77.1", "v9" }), "speaks version 2.6 of the protocol; the run (macrostep v9) speaks 77.1"},
+		{"wrong token", greeting(func(h *hello) { h.Token = "X" }), "the token is not that of the host"},
+		{"another message", document(kindAsk, ask{}), "not that of macrostep"},
+		{"no JSON", message(kindHello, []byte("{")), "not that of macrostep"},
+		{"too long", message(kindHello, bytes.Repeat([]byte(" "), maxStranger+1)), "no greeting"},
+		{"huge", huge, "no greeting"},
+		{"text", []byte(strings.Repeat("GET / HTTP/1.1\r\n", 10)), "no greeting"},
+		{"nothing", nil, "no greeting"},
 	} {
 		_, replies := talk(t, testServer(t), c.data)
-		if len(replies) != 1 || replies[0].Code != c.want || !strings.Contains(replies[0].Error, c.text) ||
-			(c.want == "") != (replies[0].Session != "") {
+		if len(replies) != 1 || (replies[0].Error == "") != (c.text == "") || !strings.Contains(replies[0].Error, c.text) ||
+			(c.text == "") != (replies[0].About != nil) {
 			t.Errorf("%s: %+v", c.name, replies)
 		}
 	}
 }
 
-// An invalid request ends its session. A message that is damaged or twice there, or the end of the connection, do not.
+// An invalid request ends its session, as does the end of the connection.
 func TestInvalidRequests(t *testing.T) {
-	status := message(kindAsk, 1, document(ask{List: true}))
-	damaged := bytes.Clone(status)
-	damaged[header] ^= 1
+	status := document(kindAsk, ask{List: true})
 	huge := bytes.Clone(status)
-	binary.LittleEndian.PutUint32(huge, 1<<31)
+	binary.LittleEndian.PutUint64(huge[8:], 1<<40)
 	for _, c := range []struct {
 		name    string
 		data    []byte
 		replies int
-		stays   bool
+		log     string
 	}{
-		{"valid", status, 2, true},
-		{"twice", append(bytes.Clone(status), status...), 2, true},
-		{"damaged", damaged, 1, true},
-		{"huge", huge, 1, true},
-		{"no JSON", message(kindAsk, 1, []byte("}")), 1, false},
-		{"unknown kind", message(77, 1, nil), 1, false},
-		{"unknown instance", message(kindRun, 1, remote.AppendParts(nil, []remote.Part{{Instance: 9}})), 1, false},
-		{"no parts", message(kindRun, 1, []byte("xxx")), 1, false},
-		{"the end", message(kindEnd, 0, nil), 1, false},
+		{"valid", status, 2, ""},
+		{"twice", append(bytes.Clone(status), status...), 3, ""},
+		{"huge", huge, 1, ""},
+		{"cut", status[:len(status)-1], 1, ""},
+		{"no JSON", message(kindAsk, []byte("}")), 1, "invalid request"},
+		{"unknown kind", message(77, nil), 1, "invalid request"},
+		{"a piece of nothing", message(kindPiece, []byte("x")), 1, "invalid request"},
+		{"unknown instance", message(kindRun, remote.AppendParts(nil, []remote.Part{{Instance: 9}})), 1, "invalid request"},
+		{"no parts", message(kindRun, []byte("xxx")), 1, "invalid request"},
 	} {
 		s := testServer(t)
+		var log []string
+		s.o.Log = func(text string) { log = append(log, text) }
 		_, replies := talk(t, s, append(greeting(nil), c.data...))
-		s.mu.Lock()
-		n := len(s.sessions)
-		s.mu.Unlock()
-		if len(replies) != c.replies || (n == 1) != c.stays {
-			t.Errorf("%s: %d sessions, %+v", c.name, n, replies)
+		if len(replies) != c.replies || len(s.sessions) != 0 || !strings.Contains(strings.Join(log, ""), c.log) || c.log == "" && log != nil {
+			t.Errorf("%s: %d sessions, %+v, %q", c.name, len(s.sessions), replies, log)
 		}
 	}
 }
 
-// An FMU that is not what its hash says is not stored.
+// hashOf is the hash of an FMU.
+func hashOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// An FMU that is not what its hash says, or does not come whole, is not stored, and nothing of it is left.
 func TestPieces(t *testing.T) {
 	content := []byte("an FMU")
-	sum := sha256.Sum256(content)
-	hash := "sha256:" + hex.EncodeToString(sum[:])
+	hash := hashOf(content)
+	valid := sendAsk{Hash: hash, Size: 6}
 	for _, c := range []struct {
 		name   string
-		pieces []sendAsk
+		ask    sendAsk
+		pieces []string
 		want   string
 	}{
-		{"valid", []sendAsk{{Hash: hash, Piece: content[:2]}, {Hash: hash, At: 2, Piece: content[2:], Last: true}}, ""},
-		{"damaged", []sendAsk{{Hash: hash, Piece: []byte("no FMU"), Last: true}}, "its hash is sha256:"},
-		{"a piece is missing", []sendAsk{{Hash: hash, At: 2, Piece: content[2:], Last: true}}, "its hash is sha256:"},
-		{"before the begin", []sendAsk{{Hash: hash, At: -1, Piece: content, Last: true}}, "negative"},
-		{"no archive", []sendAsk{{Hash: hash, Piece: content, Tree: true, Last: true}}, "zip"},
-		{"a path", []sendAsk{{Hash: "../../x", Piece: content, Last: true}}, "is not a hash"},
+		{"valid", valid, []string{"an", " FMU"}, ""},
+		{"damaged", valid, []string{"no FMU"}, "its hash is sha256:"},
+		{"too long", valid, []string{"an", " FMU and more"}, "longer than the 6 bytes"},
+		{"incomplete", valid, []string{"an"}, "(none)"},
+		{"empty", sendAsk{Hash: hash}, nil, "its size is said to be 0 bytes"},
+		{"a size near the largest", sendAsk{Hash: hash, Size: 1<<63 - 1}, nil, "of which others take 0"},
+		{"a size of 40 GiB", sendAsk{Hash: hash, Size: 40 << 30}, nil, "the host has 17179869184 for FMUs that are sent, of which others take 0"},
+		{"no archive", sendAsk{Hash: hash, Size: 6, Tree: true}, []string{"an FMU"}, "zip"},
+		{"a path", sendAsk{Hash: "../../x", Size: 6}, nil, "is not a hash"},
 	} {
 		s := testServer(t)
-		data := greeting(nil)
-		for i, p := range c.pieces {
-			p.Name = "x.fmu"
-			data = append(data, message(kindAsk, uint64(i+1), document(ask{Send: &p}))...)
+		c.ask.Name = "x.fmu"
+		data := append(greeting(nil), document(kindAsk, ask{Send: &c.ask})...)
+		for _, p := range c.pieces {
+			data = append(data, message(kindPiece, []byte(p))...)
 		}
 		_, replies := talk(t, s, data)
 		last := replies[len(replies)-1]
-		if len(replies) != 1+len(c.pieces) || (last.Code == "") != (c.want == "") || !strings.Contains(last.Error, c.want) {
+		if len(replies) != 2+len(c.pieces) || c.want != "(none)" && (last.Error == "") != (c.want == "") ||
+			c.want != "(none)" && !strings.Contains(last.Error, c.want) || strings.Contains(last.Error, "/") {
 			t.Errorf("%s: %+v", c.name, replies)
 		}
-		if (s.store.sent[hash] != "") != (c.want == "") {
-			t.Errorf("%s: stored %v", c.name, s.store.sent)
+		if (s.store.known[hash] != nil) != (c.want == "") || c.want != "" && s.store.taken != 0 {
+			t.Errorf("%s: stored %v, %d bytes", c.name, s.store.known, s.store.taken)
+		}
+		if s.store.dir == nil {
+			continue
 		}
 		if left, err := os.ReadDir(s.store.dir.Path); err != nil || c.want != "" && len(left) > 0 {
 			t.Errorf("%s: left %v, %v", c.name, left, err)
@@ -192,54 +200,110 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// FMUs that nobody uses go when another needs their room. Those in use stay.
+func TestRoom(t *testing.T) {
+	s := testServer(t).store
+	s.most = 20
+	send := func(content string) error {
+		u, err := s.receive(&sendAsk{Name: "x.fmu", Hash: hashOf([]byte(content)), Size: int64(len(content))})
+		if err == nil {
+			_, err = u.write([]byte(content))
+		}
+		return err
+	}
+	for _, content := range []string{"first.....", "first.....", "second...."} { // one that is there already takes nothing
+		if err := send(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.known) != 2 || s.taken != 20 {
+		t.Errorf("%d FMUs, %d bytes", len(s.known), s.taken)
+	}
+	used := s.use(hashOf([]byte("first.....")))
+	used.FMU = &fmi.FMU{}
+	if err := send("third....."); err != nil || s.known[used.hash] == nil || len(s.known) != 2 || s.taken != 20 {
+		t.Errorf("%v, %v, %d bytes", err, s.known, s.taken)
+	}
+	if err := send("fourth, too long"); err == nil || !strings.Contains(err.Error(), "of which others take 10") {
+		t.Error(err)
+	}
+}
+
 // A length takes no memory before the data come.
 func TestLengthWithoutData(t *testing.T) {
-	m := message(kindAsk, 1, nil)
-	binary.LittleEndian.PutUint32(m, maxMessage)
-	s := newStream(&recorded{in: bytes.NewReader(m)})
-	s.trust()
-	if _, err := s.Receive(0); err == nil || cap(s.buf) > 1<<17 {
-		t.Errorf("%v, %d bytes", err, cap(s.buf))
+	m := message(kindAsk, nil)
+	binary.LittleEndian.PutUint64(m[8:], remote.MaxMessage)
+	s := newStream(t.Context(), &recorded{in: bytes.NewReader(m)}, time.Second)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := s.Receive(remote.MaxMessage)
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; err == nil || grown > 1<<20 {
+		t.Errorf("%v, %d bytes", err, grown)
 	}
 }
 
-// A message of any length arrives as it was sent.
+// A message of any length arrives as it was sent, and long ones stay valid.
 func TestLengths(t *testing.T) {
-	sizes := []int{0, 1, 100, 1<<16 - header, 1 << 16, 3 << 20, 5, 1<<20 + 1}
+	sizes := []int{0, 1, 100, remote.Usual - 16, remote.Usual, remote.Usual + 1, 3 << 20, 5, 1<<20 + 1, 0, 7 << 20}
 	content := func(n int) []byte { return bytes.Repeat([]byte{byte(n), 2, 3}, n/3+1)[:n] }
-	out := newStream(&recorded{})
+	out := newStream(t.Context(), &recorded{}, time.Minute)
 	for i, n := range sizes {
-		if err := out.Send(message(kindRun, uint64(i), content(n))); err != nil {
+		if err := out.Send(message(uint64(i), content(n))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	in := newStream(&recorded{in: &out.Conn.(*recorded).out})
-	in.trust()
+	in := newStream(t.Context(), &recorded{in: &odd{in: &out.Conn.(*recorded).out}}, time.Minute)
+	var long [][]byte
 	for i, n := range sizes {
-		m, err := in.Receive(time.Minute)
-		if err != nil {
-			t.Fatal(err)
+		kind, got, err := in.Receive(remote.MaxMessage)
+		if err != nil || kind != uint64(i) || !bytes.Equal(got, content(n)) {
+			t.Errorf("message %d: %d, %d bytes, %v", i, kind, len(got), err)
 		}
-		if _, number, got, err := open(m); err != nil || number != uint64(i) || !bytes.Equal(got, content(n)) {
-			t.Errorf("message %d: %d, %v", i, number, err)
+		if n > remote.Usual {
+			long = append(long, got)
+		}
+	}
+	for _, m := range long {
+		if !bytes.Equal(m, content(len(m))) {
+			t.Errorf("a message of %d bytes has changed", len(m))
 		}
 	}
 }
 
-// Two sessions may send an FMU at the same time.
-func TestPiecesAtOnce(t *testing.T) {
-	content := []byte("an FMU")
-	sum := sha256.Sum256(content)
-	hash := "sha256:" + hex.EncodeToString(sum[:])
-	s := testServer(t)
-	for _, p := range []sendAsk{{Hash: hash, Piece: content[:2]}, {Hash: hash, At: 2, Piece: content[2:], Last: true}} {
-		if err := errors.Join(s.store.receive("A", &p), s.store.receive("B", &p)); err != nil {
-			t.Error(err)
-		}
+// odd reads odd numbers of bytes.
+type odd struct {
+	in    io.Reader
+	count int
+}
+
+func (o *odd) Read(b []byte) (int, error) {
+	o.count = (o.count*7 + 13) % 50_000
+	return o.in.Read(b[:min(len(b), 1+o.count)])
+}
+
+// A reader copies a message of n bytes fewer than three times, in however many pieces it comes.
+func TestLinear(t *testing.T) {
+	const n = 64 << 20
+	f := remote.Frames{R: iotest.HalfReader(&odd{in: io.MultiReader(bytes.NewReader(func() []byte {
+		m := message(1, nil)
+		binary.LittleEndian.PutUint64(m[8:], n)
+		return m
+	}()), io.LimitReader(zeros{}, n))})}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, m, err := f.Next(n)
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; err != nil || len(m) != n || grown > 3*n {
+		t.Errorf("%d bytes, %v, %d bytes allocated", len(m), err, grown)
 	}
-	if left, err := os.ReadDir(s.store.dir.Path); err != nil || len(left) != 1 {
-		t.Errorf("left %v, %v", left, err)
-	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
 }
 
 // The oldest of too many connections without a greeting has to go.
@@ -264,53 +328,59 @@ func TestStrangersBounded(t *testing.T) {
 // fake is a host that gives certain answers.
 type fake struct {
 	answers [][]byte
-	stays   bool
 	dialed  int
 }
 
 func (f *fake) dial(context.Context) (net.Conn, error) {
-	if f.dialed++; f.dialed > 1 && !f.stays {
-		return nil, errors.New("it is gone")
+	if f.dialed++; f.dialed > 1 {
+		return nil, &RefusedError{Reason: "it is gone"}
 	}
 	return &recorded{in: bytes.NewReader(bytes.Join(f.answers, nil))}, nil
 }
 
-// A host that answers nonsense ends the instance with an error.
+// A host that answers nonsense ends the instance with an error that blames the host.
 func TestWrongAnswers(t *testing.T) {
-	about := message(kindReply, 0, document(reply{Version: 1, Session: "X", About: &Status{ID: "Y"}}))
-	opened := message(kindReply, 1, document(reply{Instance: 1}))
+	about := document(kindReply, reply{About: &Status{ID: "Y"}})
+	opened := document(kindReply, reply{Instance: 1})
 	part := func(number uint64, content string) []byte {
-		return message(kindAnswer, 2, remote.AppendParts(nil, []remote.Part{{Instance: number, Message: []byte(content)}}))
+		return message(kindAnswer, remote.AppendParts(nil, []remote.Part{{Instance: number, Message: []byte(content)}}))
 	}
-	t.Parallel()
-	for name, answers := range map[string][][]byte{
-		"no description":   {message(kindReply, 0, document(reply{}))},
-		"a run, for reply": {about, message(kindAnswer, 1, nil)},
-		"no part":          {about, opened, message(kindAnswer, 2, nil)},
-		"another part":     {about, opened, part(7, "x")},
-		"no end":           {about, opened, part(1|partEnded<<partShift, "}")},
-		"reply, for a run": {about, opened, message(kindReply, 2, document(reply{}))},
-		"end of file":      {about, opened},
-		"end of each file": {about, opened},
+	huge := message(kindAnswer, nil)
+	binary.LittleEndian.PutUint64(huge[8:], remote.MaxTexts+1000)
+	for name, c := range map[string]struct {
+		answers [][]byte
+		want    string
+	}{
+		"no description":   {[][]byte{document(kindReply, reply{})}, "not a host of this version"},
+		"forged lines":     {[][]byte{document(kindReply, reply{Error: "no\nrun complete\x1b[2J", Remedy: "a\rb"})}, `fake: no\x0arun complete\x1b[2J; a\x0db`},
+		"a run, for reply": {[][]byte{about, message(kindAnswer, nil)}, "host fake was lost: an invalid message has come"},
+		"no part":          {[][]byte{about, opened, message(kindAnswer, nil)}, "not this request"},
+		"another part":     {[][]byte{about, opened, part(7, "x")}, "not this request"},
+		"half a part":      {[][]byte{about, opened, message(kindAnswer, []byte("xxx"))}, "an invalid message has come"},
+		"no end":           {[][]byte{about, opened, part(1|partEnded<<partShift, "}")}, "an invalid message has come"},
+		"reply, for a run": {[][]byte{about, opened, document(kindReply, reply{})}, "an invalid message has come"},
+		"too long":         {[][]byte{about, opened, huge}, "an invalid message has come: it has 67109864 bytes, of at most 17825792"},
+		"end of file":      {[][]byte{about, opened}, "closed the connection"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := &fake{answers: answers, stays: strings.Contains(name, "each")}
-			c := newClient(Ticket{Address: "fake"}, f.dial, ClientOptions{Timeout: time.Second})
-			l, err := c.Launcher(Place{}).Launch(fmi.Launch{Instance: "c", Log: func([]byte) {}, Output: func(string, bool) {}})
-			if err == nil {
-				if err = l.Post([]byte("request")); err == nil {
-					_, err = l.Await()
-				}
-				if end := (*fmi.Ended)(nil); !errors.As(err, &end) {
-					t.Errorf("%v", err)
-				}
+		f := &fake{answers: c.answers}
+		client := newClient(Ticket{Address: "fake"}, f.dial, ClientOptions{Timeout: time.Second})
+		l, err := client.Launcher(Place{}).Launch(fmi.Launch{Instance: "c", Log: func([]byte) {}, Output: func(string, bool) {}})
+		if err == nil {
+			if err = l.Post([]byte("request"), 100); err == nil {
+				_, err = l.Await()
 			}
-			if err == nil || err.Error() == "" {
-				t.Errorf("%v", err)
+			if end := (*fmi.Ended)(nil); !errors.As(err, &end) {
+				t.Errorf("%s: %v", name, err)
 			}
-			_ = c.Close()
-		})
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		_ = client.Close()
+	}
+	f := &fake{answers: [][]byte{about, document(kindReply, reply{})}}
+	if _, _, _, err := newClient(Ticket{Address: "fake"}, f.dial, ClientOptions{}).Status(); err == nil || !strings.Contains(err.Error(), "an invalid message") {
+		t.Errorf("a list without a description: %v", err)
 	}
 }
 
@@ -318,18 +388,23 @@ func TestWrongAnswers(t *testing.T) {
 func TestAsksAtOnce(t *testing.T) {
 	s := testServer(t)
 	a, b := net.Pipe()
-	go s.serve(b, newStream(b), "test", "")
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		s.serve(b, newStream(t.Context(), b, helloTime), "test", "")
+	}()
 	c := newClient(Ticket{Address: "pipe"}, func(context.Context) (net.Conn, error) { return a, nil }, ClientOptions{})
 	if _, _, _, err := c.Status(); err != nil {
 		t.Fatal(err)
 	}
 	se := c.session
+	t.Cleanup(func() { _ = c.Close() })
 	var all sync.WaitGroup
 	for k := range 8 {
 		all.Go(func() {
 			for range 50 {
 				list := k%2 == 0
-				r, err := se.ask(&ask{List: list}, nil)
+				r, err := se.ask(&ask{List: list})
 				if err != nil || (r.About != nil) != list {
 					t.Errorf("%v, %+v", err, r)
 				}
@@ -371,30 +446,29 @@ func FuzzServe(f *testing.F) {
 	add := func(greeted bool, parts ...[]byte) {
 		var data []byte
 		for _, p := range parts {
-			data = append(data, byte(binary.LittleEndian.Uint64(p[8:])), byte(min(len(p)-header, 255)))
-			data = append(data, p[header:][:min(len(p)-header, 255)]...)
+			data = append(data, p[0], byte(min(len(p)-16, 255)))
+			data = append(data, p[16:][:min(len(p)-16, 255)]...)
 		}
 		f.Add(greeted, data)
 	}
 	hash := "sha256:" + strings.Repeat("0", 64)
 	add(false, greeting(nil))
-	add(false, greeting(func(h *hello) { h.Session = "X" }), message(kindEnd, 0, nil))
-	for _, a := range []ask{{List: true}, {Open: &openAsk{Instance: "c", FMU: "x.fmu", Hash: hash, Timeout: 1}}, {Close: new(uint64)},
-		{Send: &sendAsk{Name: "x.fmu", Hash: hash, Piece: []byte("PK"), Last: true}}} {
-		add(true, message(kindAsk, 1, document(a)), message(kindEnd, 0, nil))
+	for _, a := range []ask{{List: true}, {Open: &openAsk{Instance: "c", FMU: "x.fmu", Hash: hash, Timeout: 1}}, {Close: new(uint64)}} {
+		add(true, document(kindAsk, a))
 	}
-	add(true, message(kindRun, 1, remote.AppendParts(nil, []remote.Part{{Instance: 1, Message: []byte("x")}})))
+	add(true, document(kindAsk, ask{Send: &sendAsk{Name: "x.fmu", Hash: hash, Size: 2}}), message(kindPiece, []byte("PK")))
+	add(true, message(kindRun, remote.AppendParts(nil, []remote.Part{{Instance: 1, Message: []byte("x")}})))
 	f.Fuzz(func(t *testing.T, greeted bool, data []byte) {
 		var wire []byte
 		if greeted {
 			wire = greeting(nil)
 		}
-		for number := uint64(1); len(data) >= 2; number++ {
+		for len(data) >= 2 {
 			kind, n := uint64(data[0]), min(int(data[1]), len(data)-2)
 			if content := data[2 : 2+n]; kind == 255 {
 				wire = append(wire, content...)
 			} else {
-				wire = append(wire, message(kind, number, content)...)
+				wire = append(wire, message(kind, content)...)
 			}
 			data = data[2+n:]
 		}

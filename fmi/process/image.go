@@ -19,7 +19,8 @@ var firstImage = sync.OnceValues(func() (os.FileInfo, error) {
 // there is an error, if an update has removed or replaced the file.
 func Image() (name, path string, err error) {
 	if name, err = os.Executable(); err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("cannot start the program again, because its file is unknown: %w; on Linux, macrostep needs /proc "+
+			"(mount -t proc proc /proc)", err)
 	}
 	now, err := os.Stat(name)
 	if running, failed := os.Stat(runningImage); runningImage != "" && failed == nil {

@@ -10,13 +10,19 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // Certify makes a certificate for a server, and its private key, both in PEM. Clients that know the certificate know the
@@ -70,6 +76,61 @@ func Write(path string, document any) error {
 		return err
 	}
 	return os.Rename(partial, path)
+}
+
+// ErrDamaged is the error of Read for a file that is not the JSON of a document. Callers also return it if the document is not complete.
+var ErrDamaged = errors.New("the file is damaged")
+
+// Read reads a document that Write wrote. The file may be a copy, but it must be a regular file of this user or of root, of which
+// others have no rights (on Windows neither is checked). The error wraps fs.ErrNotExist, ErrDamaged, or has a reason and remedy.
+func Read(path string, document any) error {
+	data, err := examine(path, false)
+	if err == nil && json.Unmarshal(data, document) != nil {
+		err = fmt.Errorf("%s: %w", diag.Line(path), ErrDamaged)
+	}
+	return err
+}
+
+// Folder takes the rights of others to a folder with secrets away (mode 0700). It returns an error if the folder belongs to another
+// user or is a link, and nil if there is none: Write makes it. On Windows owner and mode are neither checked nor changed.
+func Folder(path string) error {
+	if _, err := examine(path, true); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// mostBytes bounds the size of a file that is read. The rest of a longer one is missing, so that it is damaged.
+const mostBytes = 1 << 20
+
+// examine reads a file, or makes a folder private, if no other user can have made it.
+func examine(path string, folder bool) ([]byte, error) {
+	shown := diag.Line(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would wait for its other end
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shown, errors.Unwrap(err)) // which has the path as it is
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	entry, failed := os.Lstat(path)
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	switch owner, others := access(info); {
+	case folder && (!info.IsDir() || !os.SameFile(info, entry)): // the target of a link would become private
+		return nil, fmt.Errorf("%s is a link or not a folder; remove it", shown)
+	case !folder && !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file; copy its content into one", shown)
+	case owner != os.Geteuid() && (folder || owner != 0):
+		return nil, fmt.Errorf("%s belongs to another user (%d); remove it or, if you trust its content, run: chown %d %[1]s", shown, owner, os.Geteuid())
+	case folder && others != 0:
+		return nil, f.Chmod(0o700)
+	case folder:
+		return nil, nil
+	case others != 0:
+		return nil, fmt.Errorf("%s: other users have rights to this file (mode %04o); run: chmod 600 %[1]s", shown, info.Mode().Perm())
+	}
+	return io.ReadAll(io.LimitReader(f, mostBytes))
 }
 
 // Reached returns the name by which other machines reach an address HOST:PORT that this one listens to.

@@ -150,7 +150,7 @@ func (l *Launcher) start(to fmi.Launch) (_ *link, err error) {
 				l.Lost(to, e)
 			}
 		}}
-	k.in.r, k.watch.giveUp = r[answer], p.Kill
+	k.in.R, k.watch.giveUp = r[answer], p.Kill
 	if common != nil {
 		k.watch.there = common.there
 	}

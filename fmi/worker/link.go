@@ -29,7 +29,8 @@ type link struct {
 	lost     func(*fmi.Ended)
 
 	out    []byte
-	in     frames
+	in     remote.Frames
+	most   uint64 // length of the answer
 	logs   uint64 // log messages so far
 	watch  watchdog
 	limit  time.Duration // of the present request
@@ -47,7 +48,8 @@ func (l *link) Active() uint64 { return l.active }
 func (l *link) Kill() { l.process.Kill() }
 
 // Post sends a request.
-func (l *link) Post(request []byte) error {
+func (l *link) Post(request []byte, most uint64) error {
+	l.most = most
 	if l.closed {
 		return errors.New("the worker is closed")
 	}
@@ -109,8 +111,7 @@ func (l *link) receive() ([]byte, error) {
 
 // write sends a request through the pipe.
 func (l *link) write(request []byte) error {
-	l.out = appendFrame(l.out[:0], frameRequest, request)
-	_, err := l.requests.Write(l.out)
+	err := remote.WriteFrame(l.requests, &l.out, frameRequest, request)
 	if err == nil {
 		return nil
 	}
@@ -124,7 +125,7 @@ func (l *link) write(request []byte) error {
 // answer reads frames up to an answer.
 func (l *link) answer() ([]byte, error) {
 	for {
-		kind, message, err := l.in.next()
+		kind, message, err := l.in.Next(max(l.most, remote.MaxTexts))
 		switch {
 		case err != nil:
 			return nil, err
@@ -193,56 +194,40 @@ func (l *link) Close() (err error) {
 	return err
 }
 
-// watchdog bounds the time of calls. It adds slices of time, and a slice that takes more than
-// twice as long counts once, because the program was suspended (Ctrl-Z, or sleep of the
-// machine).
+// watchdog bounds the time of calls.
 type watchdog struct {
 	giveUp func()      // called when a call takes too long
 	there  func() bool // whether the answer is there but has not been collected; nil = unknown
 
-	mu      sync.Mutex
-	timer   *time.Timer
-	waiting bool // a call is active
-	late    bool // it took too long
-	limit   time.Duration
-	used    time.Duration
-	looked  time.Time
-}
-
-// slice returns the interval of look.
-func (w *watchdog) slice() time.Duration {
-	const slices, shortest, longest = 8, time.Millisecond, time.Second
-	return min(max(w.limit/slices, shortest), longest)
+	mu       sync.Mutex
+	timer    *time.Timer
+	waiting  bool // a call is active
+	late     bool // it took too long
+	patience remote.Patience
 }
 
 // begin starts the time of a call.
 func (w *watchdog) begin(limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.waiting, w.late, w.limit, w.used, w.looked = true, false, limit, 0, time.Now()
+	w.waiting, w.late, w.patience.Limit = true, false, limit
+	w.patience.Begin(0)
 	if w.timer == nil {
-		w.timer = time.AfterFunc(w.slice(), w.look)
+		w.timer = time.AfterFunc(w.patience.Left(), w.look)
 		return
 	}
-	w.timer.Reset(w.slice())
+	w.timer.Reset(w.patience.Left())
 }
 
-// look adds a slice.
+// look ends a call that takes too long.
 func (w *watchdog) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.waiting || w.late {
 		return // the timer of an earlier call
 	}
-	now := time.Now()
-	slice, passed := w.slice(), now.Sub(w.looked)
-	w.looked = now
-	if w.used += passed; passed > 2*slice {
-		// One slice remains for an answer that is already there.
-		w.used = min(w.used-passed+slice, w.limit-slice)
-	}
-	if w.used < w.limit {
-		w.timer.Reset(min(slice, w.limit-w.used))
+	if !w.patience.Late() {
+		w.timer.Reset(w.patience.Left())
 		return
 	}
 	if w.there != nil && w.there() {

@@ -237,7 +237,7 @@ func (l *link) receiveShared() ([]byte, error) {
 
 // readLog reads one log message.
 func (l *link) readLog() error {
-	kind, message, err := l.in.next()
+	kind, message, err := l.in.Next(remote.MaxTexts)
 	if err == nil && kind != frameLog {
 		err = fmt.Errorf("a message of kind %d instead of a log message", kind)
 	}
@@ -299,7 +299,7 @@ func (s *shared) keep(text string) {
 }
 
 // request waits for a request; without shared memory it reads the pipe.
-func (s *shared) request(in *frames) ([]byte, error) {
+func (s *shared) request(in *remote.Frames) ([]byte, error) {
 	if s == nil {
 		return readRequest(in)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"sync"
@@ -71,7 +72,7 @@ func serve(c config) error {
 	if err := process.LimitMemory(c.Memory); err != nil {
 		return err
 	}
-	in := frames{r: requests}
+	in := remote.Frames{R: requests}
 	for {
 		request, err := common.request(&in)
 		if err == io.EOF {
@@ -108,9 +109,16 @@ func settle(c *config) (life *os.File, err error) {
 	return life, process.DefaultSignals()
 }
 
+// Kinds of frames.
+const (
+	frameRequest uint64 = iota + 1
+	frameAnswer
+	frameLog
+)
+
 // readRequest reads a request from the pipe.
-func readRequest(in *frames) ([]byte, error) {
-	kind, request, err := in.next()
+func readRequest(in *remote.Frames) ([]byte, error) {
+	kind, request, err := in.Next(math.MaxInt64)
 	if err == nil && kind != frameRequest {
 		err = fmt.Errorf("a message of kind %d instead of a request", kind)
 	}
@@ -131,9 +139,7 @@ func (w *writer) send(kind uint64, message []byte) error {
 	if kind == frameLog {
 		w.shared.announce()
 	}
-	w.buf = appendFrame(w.buf[:0], kind, message)
-	_, err := w.to.Write(w.buf)
-	return err
+	return remote.WriteFrame(w.to, &w.buf, kind, message)
 }
 
 func (w *writer) log(message []byte) { _ = w.send(frameLog, message) } // the master may have ended

@@ -43,7 +43,7 @@
 
 enum { X0, D, AT, AT2, AT3, ABOVE, FRACTION };
 
-enum { FAULT, DURING, ENDING, TIMES, POLLS, MESSAGES, VARIABLE, MEGABYTES };
+enum { FAULT, DURING, ENDING, TIMES, POLLS, MESSAGES, VARIABLE, MEGABYTES, BALLAST };
 
 enum { MARKER, VICTIM, TRAIL };
 
@@ -78,7 +78,20 @@ static const char *prepare(Instance *m, double x[]) {
 	return 0;
 }
 
-const Model model = {sizeof(Faults), prepare, lti_evaluate, lti_jacobian, lti_step};
+static const char *extent(const Instance *m, size_t *kept, size_t *scratch) {
+	*kept = (size_t)m->s.n[BALLAST] << 17;
+	*scratch = 0;
+	return 0;
+}
+
+static void begin(Instance *m) {
+	for (size_t i = 0; i < m->n_kept; i++) m->kept[i] = (double)i;
+}
+
+const Model model = {
+	.data_size = sizeof(Faults), .prepare = prepare, .evaluate = lti_evaluate, .jacobian = lti_jacobian, .step = lti_step,
+	.extent = extent, .begin = begin,
+};
 
 /* What changes the process. */
 

@@ -83,7 +83,9 @@ func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble
 		return nil
 	})
 	options.Launcher = m.launcher
-	options.Host = func(address string, apart bool) (fmi.Launcher, error) { return m.onHost(address, apart, &o.Request) }
+	options.Host = func(address string, apart bool) (fmi.Launcher, error) {
+		return m.onHost(ctx, address, apart, &o.Request)
+	}
 	if !o.Expendable {
 		options.Crashed = crashes.Crashed
 	}
@@ -101,11 +103,11 @@ func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble
 }
 
 // onHost returns the launcher for components on a host. Those of all systems of the model share a connection.
-func (m *Model) onHost(address string, apart bool, r *Request) (fmi.Launcher, error) {
+func (m *Model) onHost(ctx context.Context, address string, apart bool, r *Request) (fmi.Launcher, error) {
 	c := m.hosts[address]
 	if c == nil {
 		var err error
-		if c, err = r.Client(address); err != nil {
+		if c, err = r.Client(ctx, address); err != nil {
 			return nil, err
 		}
 		m.hosts[address] = c
@@ -191,11 +193,12 @@ type Inspection struct {
 
 // Inspect reads the documents of a system and of its FMUs, and checks that the system has some
 // variables. It runs no code of FMUs.
-func Inspect(ctx context.Context, path string, o OpenOptions, variables []string) (*Inspection, error) {
-	_, options, err := opening(ctx, path, &o)
+func Inspect(ctx context.Context, path string, o OpenOptions, variables []string) (_ *Inspection, err error) {
+	m, options, err := opening(ctx, path, &o)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, m.leave()) }()
 	options.Host = Reading(ctx).Host // no connection is made
 	a, err := assemble.Open(path, options)
 	if err != nil {

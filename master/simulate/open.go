@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,6 +59,7 @@ type System struct {
 	Once              []string                            // components in this process whose FMUs can be instantiated only once in it
 	Few               bool                                // a component is on a host or drives a tool, which may refuse further instances
 	Notes             []string                            // that need no action
+	Mortal            []string                            // warnings of hosts whose loss ends a run, for its begin
 	Notices           func() (warnings, notes []string)   // about FMUs during the run, to be called after it; nil = none
 	Tidy              func() (restored, lasting []string) // undoes changes of FMUs to the process (master.Options.Tidy); nil = none
 	StepTimeout       time.Duration                       // of a call into an FMU in this process; 0 = none
@@ -152,6 +154,22 @@ func settle(ctx context.Context, r Request, with func(*Request) error) func(*ass
 	}
 }
 
+// mortal returns System.Mortal.
+func mortal(a *assemble.Assembly) (warnings []string) {
+	hosts := map[string][]string{}
+	for i := range a.Components {
+		c := &a.Components[i]
+		if k := slices.IndexFunc(a.System.Infos, func(info *master.Info) bool { return info.Name == c.Name }); c.Host != "" && !a.System.Infos[k].Caps.Restarts {
+			hosts[c.Host] = append(hosts[c.Host], c.Name)
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(hosts)) {
+		warnings = append(warnings, fmt.Sprintf("if the connection to host %s is lost, the run ends and keeps its rows, because the state of %s cannot be "+
+			"serialised (canSerializeFMUstate)", at, strings.Join(hosts[at], ", ")))
+	}
+	return warnings
+}
+
 // newSystem describes an assembly for a run, after settling its times.
 func newSystem(a *assemble.Assembly, o *OpenOptions) (*System, error) {
 	warnings, notes := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
@@ -162,7 +180,7 @@ func newSystem(a *assemble.Assembly, o *OpenOptions) (*System, error) {
 	out := &System{
 		System: a.System, Algorithm: own.Algorithm, Params: own.Params, Asked: a.Asked, Hints: map[string]string{},
 		Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
-		Findings: a.Findings.Findings, Warnings: warnings, Notes: notes, Files: a.Files(), Settings: a.Settings(),
+		Findings: a.Findings.Findings, Warnings: warnings, Notes: notes, Mortal: mortal(a), Files: a.Files(), Settings: a.Settings(),
 		Items: a.Items(), ItemsOf: a.ItemsOf, Resolve: a.Resolve, Alone: a.Alone(), Held: a.Held,
 		Inputs: map[string][]record.Derived{}, Power: a.Power, Rates: own.Rates,
 		Describe:  func(name string) record.Description { return describe(a, name) },

@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,6 +51,43 @@ func TestZeroOptions(t *testing.T) {
 	out, err := simulate.Run(t.Context(), zero.Request)
 	if err != nil || out.Result.Status != master.Complete {
 		t.Errorf("%v, %+v", err, out)
+	}
+}
+
+// Inspecting a system leaves no files behind, whether it succeeds or fails.
+func TestInspectLeavesNothing(t *testing.T) {
+	dir, temp := t.TempDir(), t.TempDir()
+	path, err := fmus.WriteSystem(dir, "quarter-car-a")
+	must(t, err)
+	broken := filepath.Join(dir, "broken.ssp")
+	must(t, os.WriteFile(broken, []byte("no archive"), 0o666))
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
+		t.Setenv(name, temp)
+	}
+	onHost := []assemble.On{{Pattern: "*", Host: filepath.Join(dir, "absent.json")}}
+	for _, c := range []struct {
+		path, variable, fails string
+		on                    []assemble.On
+	}{
+		{path, "wheel.d_c", "", onHost},
+		{path, "wheel.absent", "no variable", onHost},
+		{path, "", "no component", []assemble.On{{Pattern: "absent", Host: "lab7:7447"}}},
+		{broken, "", "not well-formed", nil},
+		{filepath.Join(dir, "absent.ssp"), "", "no", nil},
+	} {
+		var o simulate.OpenOptions
+		o.On = c.on
+		var variables []string
+		if c.variable != "" {
+			variables = []string{c.variable}
+		}
+		_, err := simulate.Inspect(t.Context(), c.path, o, variables)
+		if (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+			t.Errorf("%s %s: %v", c.path, c.variable, err)
+		}
+		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+			t.Errorf("%s %s left %v, %v", c.path, c.variable, left, err)
+		}
 	}
 }
 

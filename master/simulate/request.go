@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,7 +42,7 @@ type Request struct {
 	Spike                        float64       // threshold of warnings about jumps of residual power; 0 = 50
 	StepTimeout                  time.Duration // of a call into an FMU; 0 = none
 	MemoryLimit                  uint64        // bytes, of each FMU; 0 = none
-	// HostTimeout is how long to try to reach a host again to which the connection is lost; 0 = host.DefaultTimeout.
+	// HostTimeout is that of host.ClientOptions; 0 = host.DefaultTimeout.
 	HostTimeout    time.Duration
 	Input, History string // tables; "" = none
 	Output         string // table of results
@@ -206,9 +207,9 @@ func RatesWith(given, documents []algorithms.Rate) []algorithms.Rate {
 // Assignment is component.variable = value.
 type Assignment = assemble.Assignment
 
-// Client makes a client of a host.
-func (r *Request) Client(address string) (*host.Client, error) {
-	return host.NewClient(address, host.TicketDir(), host.ClientOptions{Program: Version(), Timeout: r.HostTimeout})
+// Client makes a client of a host. ctx is that of host.ClientOptions.
+func (r *Request) Client(ctx context.Context, address string) (*host.Client, error) {
+	return host.NewClient(address, "", host.ClientOptions{Program: Version(), Timeout: r.HostTimeout, Context: ctx})
 }
 
 // parseOn reads GLOB=HOST, or HOST for all components.

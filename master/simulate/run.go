@@ -377,6 +377,9 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 		r.samples = &measure.Samples{Start: r.opt.Start, Stop: r.opt.Stop}
 		opt.Recorders = append(opt.Recorders, r.samples)
 	}
+	for _, text := range r.sys.Mortal {
+		r.events.logger().Warn(text)
+	}
 	return nil
 }
 

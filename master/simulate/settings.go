@@ -191,7 +191,7 @@ var Settings = []*Entry{
 			}
 			return on.Pattern, err
 		}},
-	{Name: "host-timeout", Category: processes, Default: fmt.Sprint(host.DefaultTimeout.Seconds()), Doc: "try for `T` seconds to reach a lost host again",
+	{Name: "host-timeout", Category: processes, Default: fmt.Sprint(host.DefaultTimeout.Seconds()), Doc: "try for `T` seconds to reach a host, and let it be silent as long",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.HostTimeout, err = duration(text)
 			return "", err

@@ -309,7 +309,11 @@ func (b *bench) host(offer string) (ticket string, end func() error, err error) 
 		if strings.Contains(string(text), "ready: ") {
 			_, rest, _ := strings.Cut(string(text), "ticket: ")
 			line, _, _ := strings.Cut(rest, "\n")
-			return b.path(strings.TrimSpace(line)), end, nil
+			ticket = b.path(strings.TrimSpace(line))
+			if err := os.Chmod(ticket, 0o600); err != nil { // Wine gives it the mode of all files
+				return "", nil, errors.Join(err, end())
+			}
+			return ticket, end, nil
 		}
 		if time.Now().After(limit) {
 			return "", nil, errors.Join(fmt.Errorf("the host is not ready: %s", text), end())

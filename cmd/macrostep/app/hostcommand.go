@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/host"
+	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
@@ -62,6 +65,13 @@ func (p *program) runHost(c *cli.Context) (err error) {
 	if err := in.err(); err != nil {
 		return err
 	}
+	dir, err := host.TicketDir()
+	if err != nil {
+		return err
+	}
+	if _, _, err := process.Image(); err != nil { // of its workers
+		return err
+	}
 	say := func(text string) {
 		if !c.Bool("quiet") {
 			fmt.Fprintln(p.stdout, text)
@@ -76,9 +86,12 @@ func (p *program) runHost(c *cli.Context) (err error) {
 	for _, f := range s.Offers() {
 		say(fmt.Sprintf("offers %s (%s)", f.Name, cmp.Or(f.Model, f.Hash)))
 	}
-	l, certificate, token, ticket, err := host.Listen(cmp.Or(c.String("listen"), defaultListen), host.TicketDir())
+	l, certificate, token, ticket, err := host.Listen(cmp.Or(c.String("listen"), defaultListen), dir)
 	if err != nil {
 		return err
+	}
+	if how, ok := c.Context.Value(answeringKey{}).(*answering); ok {
+		how.atOnce.Store(true) // an interrupt is its usual end
 	}
 	say("ticket: " + ticket)
 	say(fmt.Sprintf("ready: macrostep run SYSTEM --on COMPONENT=%s on this machine, --on COMPONENT=%s with the ticket on another", l.Addr(), filepath.Base(ticket)))
@@ -119,7 +132,11 @@ func (p *program) listHosts(c *cli.Context) error {
 		return err
 	}
 	if len(addresses) == 0 {
-		tickets, err := filepath.Glob(filepath.Join(host.TicketDir(), "*.json"))
+		dir, err := host.TicketDir()
+		if err != nil {
+			return err
+		}
+		tickets, err := filepath.Glob(filepath.Join(dir, "*.json"))
 		if err != nil {
 			return err
 		}
@@ -128,7 +145,7 @@ func (p *program) listHosts(c *cli.Context) error {
 	var all []hostLine
 	failed := 0
 	for _, a := range addresses {
-		line, err := lookAt(a)
+		line, err := lookAt(c.Context, a)
 		if err != nil {
 			failed++
 			line = hostLine{Address: a, Problem: err.Error()}
@@ -147,9 +164,12 @@ func (p *program) listHosts(c *cli.Context) error {
 	return err
 }
 
+// listTime is how long a host that is listed may take to answer.
+const listTime = 2 * time.Second
+
 // lookAt asks a host what it offers.
-func lookAt(address string) (hostLine, error) {
-	client, err := new(simulate.Request).Client(address)
+func lookAt(ctx context.Context, address string) (hostLine, error) {
+	client, err := (&simulate.Request{HostTimeout: listTime}).Client(ctx, address)
 	if err != nil {
 		return hostLine{}, err
 	}
@@ -170,10 +190,10 @@ func printHosts(w io.Writer, all []hostLine) {
 		if h.MaxInstances > 0 {
 			most = fmt.Sprintf(" of at most %d", h.MaxInstances)
 		}
-		fmt.Fprintf(w, "%s: %s, %s, macrostep %s, round trip %.3g ms, %s%s\n", h.Address, h.Name, h.Platform, h.Program, h.Trip*1e3,
+		fmt.Fprintf(w, "%s: %s, %s, macrostep %s, round trip %.3g ms, %s%s\n", h.Address, diag.Line(h.Name), diag.Line(h.Platform), diag.Line(h.Program), h.Trip*1e3,
 			plural(h.Instances, "instance"), most)
 		rows := rowsOf(h.Offers, func(o host.Offer) []string {
-			return []string{"  " + o.Name, o.Model, o.Hash[:min(len(o.Hash), 19)] + "…"}
+			return []string{"  " + diag.Line(o.Name), diag.Line(o.Model), diag.Line(o.Hash[:min(len(o.Hash), 19)]) + "…"}
 		})
 		if h.Accepts {
 			rows = append(rows, []string{"  any FMU that is sent", "", ""})

@@ -8,20 +8,21 @@ import (
 	"sync"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // Link is the connection to a process; see fmi.Link.
 type Link interface {
-	Post(request []byte) error
+	Post(request []byte, most uint64) error
 	Await() (answer []byte, err error)
 	Close() error
 }
 
-// call sends a request and waits for the answer.
+// call sends a request and waits for the answer, which has no arrays.
 func call(l Link, request []byte) ([]byte, error) {
-	if err := l.Post(request); err != nil {
+	if err := l.Post(request, MaxTexts); err != nil {
 		return nil, err
 	}
 	return l.Await()
@@ -38,18 +39,16 @@ type Client struct {
 	// number of calls of the request that were begun, 0 if unknown.
 	Begun func(error) (calls int, ended bool)
 	// Lost returns the error for a process that has ended in a call and is not replaced.
-	Lost func(call string, cause error) error
-	Say  func(text string) // receives warnings about the instance
-	// May reports whether a process that has ended with this error may be replaced; nil = yes.
-	May func(error) bool
-
-	Time  float64 // of the FMU, s
-	Timed bool    // SetupExperiment has been called
+	Lost  func(call string, cause error) error
+	Say   func(text string) // receives warnings about the instance
+	Time  float64           // of the FMU, s
+	Timed bool              // SetupExperiment has been called
 
 	restart
 
 	link   Link
 	out    wireWriter
+	most   uint64        // length of the answer to it
 	posted error         // of link.Post for the request in out
 	under  *native.Batch // posted without Await
 	kept   uint64        // number of records that the host keeps
@@ -85,9 +84,6 @@ func called(c *native.Record) fmi2.Function { return fmi2.Function(c.Fn - 1) }
 // Open starts the process and loads the library of an FMU there: f, or that which Place names if its path
 // is "". l.Shown is nil after an error.
 func (r *Client) Open(fmu string, f fmi2.File) (l Loaded, err error) {
-	if r.link, err = r.Launch(false); err != nil {
-		return l, fmt.Errorf("%s: no process for the FMU: %w", r.Name, err)
-	}
 	r.out = r.out[:0]
 	r.out.word(askLoad)
 	r.out.word(Version)
@@ -98,14 +94,28 @@ func (r *Client) Open(fmu string, f fmi2.File) (l Loaded, err error) {
 	r.out.text(strings.Join(f.Preload, preloadSeparator))
 	r.out.flag(r.All)
 	r.load = slices.Clone(r.out)
-	answer, err := call(r.link, r.out)
-	if err == nil {
-		l, err = r.loaded(answer)
+	for tries := 0; ; tries++ {
+		if r.link, err = r.Launch(tries > 0); err != nil {
+			return l, fmt.Errorf("%s: no process for the FMU: %w", r.Name, err)
+		}
+		if l, err = r.begin(); !r.severed(err) || tries == mostLosses {
+			break
+		}
+		_ = r.Disconnect() // it is lost
 	}
 	if version := errVersion(""); err != nil && !errors.As(err, &version) {
 		err = r.Lost("loading", err)
 	}
 	return l, err
+}
+
+// begin has the process load the library.
+func (r *Client) begin() (Loaded, error) {
+	answer, err := call(r.link, r.load)
+	if err != nil {
+		return Loaded{}, err
+	}
+	return r.loaded(answer)
 }
 
 // errVersion is the error for a process with another version of the program.
@@ -116,22 +126,29 @@ func (e errVersion) Error() string { return string(e) }
 // loaded reads the answer to askLoad.
 func (r *Client) loaded(answer []byte) (l Loaded, err error) {
 	a := wireReader{rest: answer}
-	if v := a.word(); v != Version {
+	switch v := a.word(); {
+	case v != Version && r.Severed != nil: // the host has said that it is the same
+		return l, ErrWire
+	case v != Version:
 		return l, errVersion(fmt.Sprintf("%s: the process of the FMU uses version %d of the protocol instead of %d: "+
 			"the program has been replaced; start it again", r.Name, v, Version))
 	}
-	if text := a.text(); text != "" {
+	text := func() string { return diag.OneLine(a.text(), longestText) }
+	if text := text(); text != "" {
 		l.Failed = errors.New(text)
 	}
 	for n := a.word(); n > 0 && !a.bad; n-- {
-		l.Changes = append(l.Changes, a.text())
+		l.Changes = append(l.Changes, text())
 	}
-	l.Shown = &fmi2.Shown{Exports: a.word(), Types: a.text(), Version: a.text(), Foreign: a.text(), Replaced: a.text()}
+	l.Shown = &fmi2.Shown{Exports: a.word(), Types: text(), Version: text(), Foreign: text(), Replaced: text()}
 	if a.bad {
-		return Loaded{}, errWire
+		return Loaded{}, ErrWire
 	}
 	return l, nil
 }
+
+// longestText bounds what a process says of a library, in bytes.
+const longestText = 10_000
 
 // Run calls a batch, like native.Run in this process. If the process ends, the active record
 // returns Fatal, after a call of Lost.
@@ -149,14 +166,15 @@ func (r *Client) Post(b *native.Batch) {
 	recs := b.Records()
 	b.Begin()
 	b.Start, b.End, b.Worst = 0, 0, 1 // so that the caller evaluates the statuses
-	r.out = r.out[:0]
+	r.out, r.most = r.out[:0], Usual
 	r.out.word(askRun)
 	r.out.word(uint64(len(recs)))
 	for k := range recs {
 		r.encode(&recs[k])
 	}
+	r.most += uint64(len(recs)) * 64 // results, and the padding of arrays
 	r.waitFor(recs)
-	r.posted = r.link.Post(r.out)
+	r.posted = r.link.Post(r.out, r.most)
 }
 
 func (r *Client) waitFor(recs []native.Record) {
@@ -205,7 +223,7 @@ func (r *Client) Await(b *native.Batch) {
 			r.fail(b, recs, err)
 			return
 		}
-		err = r.link.Post(r.out)
+		err = r.link.Post(r.out, r.most)
 	}
 }
 
@@ -314,6 +332,10 @@ func (r *Client) encodeArguments(f fmi2.Function, c *native.Record) {
 			}
 		case a.In:
 			w.memory(p, a.Bytes(c))
+		case a.Out && a.Type != "text":
+			r.most += uint64(a.Bytes(c))
+		case a.Out:
+			r.most += MaxTexts
 		case !a.Array && a.Type != "count" && a.Type != "component" && a.Type != "local":
 			w.word(uint64(p))
 		}
@@ -343,7 +365,7 @@ func (r *Client) decode(b *native.Batch, recs []native.Record, answer []byte) er
 	done := outcome &^ wireStopped
 	b.Start, b.End = a.word(), a.word()
 	if a.bad || done > uint64(len(recs)) || done == 0 {
-		return errWire
+		return ErrWire
 	}
 	b.Done = uintptr(done)
 	for k := range recs[:done] {
@@ -371,7 +393,7 @@ func (r *Client) decode(b *native.Batch, recs []native.Record, answer []byte) er
 	// A batch ends early only after a status that stops it. Otherwise the FMU has overwritten
 	// the count.
 	if a.bad || done < uint64(len(recs)) && !native.Stops(recs[done-1].Status()) {
-		return errWire
+		return ErrWire
 	}
 	r.write(recs, r.out, outcome)
 	return nil
@@ -388,7 +410,7 @@ func (r *Client) readTexts(a *wireReader, p, n uintptr) error {
 		}
 	}
 	if rest.bad { // otherwise total is at most the length of the message
-		return errWire
+		return ErrWire
 	}
 	text, err := native.BufferSlice[byte](&r.texts, int(total))
 	if err != nil {

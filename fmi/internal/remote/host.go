@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
@@ -137,7 +138,7 @@ func Parts(list []Part, message []byte) ([]Part, error) {
 		list = append(list, Part{number, r.raw(r.word())})
 	}
 	if r.bad {
-		return nil, errWire
+		return nil, ErrWire
 	}
 	return list, nil
 }
@@ -205,7 +206,7 @@ func (h *Host) Answer(request []byte) ([]byte, error) {
 		number := r.word()
 		part := r.raw(r.word())
 		if r.bad {
-			return nil, errWire
+			return nil, ErrWire
 		}
 		answer, err := h.answer(number, part)
 		if err != nil {
@@ -236,7 +237,7 @@ func (h *instance) answer(request []byte) ([]byte, error) {
 	switch r.word() {
 	case askPlace:
 		if h.place != nil {
-			return nil, errWire // a Client does not choose what is loaded on another machine
+			return nil, ErrWire // a Client does not choose what is loaded on another machine
 		}
 		h.place = &fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text()}
 		h.uri = r.text()
@@ -251,10 +252,10 @@ func (h *instance) answer(request []byte) ([]byte, error) {
 	case askRun:
 		err = h.run(&r)
 	default:
-		err = errWire
+		err = ErrWire
 	}
 	if r.bad {
-		err = errWire
+		err = ErrWire
 	}
 	return h.out, err
 }
@@ -271,34 +272,38 @@ func (h *instance) load(r *wireReader) error {
 	all := r.word() != 0
 	if h.place != nil {
 		if p.Path != "" {
-			return errWire
+			return ErrWire
 		}
 		chdir := p.Chdir
 		p = *h.place
 		p.Chdir = p.Chdir || chdir
 	}
 	if r.bad || h.img != nil || p.Path == "" {
-		return errWire
+		return ErrWire
 	}
 	h.log = &fmi2.Log{FMU: name, Sink: h.forward, All: all}
 	if h.keep != nil {
 		h.log.Keep = func(m fmi2.Message) { h.keep(m.Text) }
 	}
+	say := h.out.text
+	if h.place != nil { // the Client is on another machine
+		say = func(text string) { h.out.text(diag.WithoutPaths(text)) }
+	}
 	img, changes, err := fmi2.Load(&p, 0)
 	s := fmi2.Shown{}
 	if err != nil {
-		h.out.text(err.Error())
+		say(err.Error())
 	} else {
-		h.out.text("")
+		say("")
 		h.img, s = img, img.Shown
 	}
 	h.out.word(uint64(len(changes)))
 	for _, c := range changes {
-		h.out.text(c)
+		say(c)
 	}
 	h.out.word(s.Exports)
 	for _, text := range []string{s.Types, s.Version, s.Foreign, s.Replaced} {
-		h.out.text(text)
+		say(text)
 	}
 	if h.callbacks, err = fmi2.NewCallbacks(h.log); err != nil {
 		return err
@@ -321,7 +326,7 @@ func (h *instance) forward(m fmi2.Message) {
 func (h *instance) run(r *wireReader) error {
 	n := r.word()
 	if h.img == nil || n == 0 || n > maxKept {
-		return errWire
+		return ErrWire
 	}
 	if int(n) > len(h.recs) {
 		recs, err := native.Slice[native.Record](&h.mem, int(n))
@@ -337,7 +342,7 @@ func (h *instance) run(r *wireReader) error {
 		}
 	}
 	if r.bad {
-		return errWire
+		return ErrWire
 	}
 	b := h.batch
 	b.Recs, b.N = native.Address(h.recs), uintptr(n)
@@ -357,7 +362,7 @@ func (h *instance) run(r *wireReader) error {
 	}
 	done := b.Done
 	if done == 0 || done > uintptr(n) { // the FMU may have overwritten it
-		return errWire
+		return ErrWire
 	}
 	h.judge(h.fns[done-1], h.recs[done-1].Status())
 	h.out.word(h.outcome(done))
@@ -446,7 +451,7 @@ func (h *instance) define(r *wireReader, c *native.Record) (f fmi2.Function, sha
 	f = fmi2.Function(head & 0xff)
 	id := int(head >> wireKept & maxID)
 	if f >= fmi2.NumFunctions || h.img == nil || h.img.Sym[f] == 0 {
-		return f, nil, errWire
+		return f, nil, ErrWire
 	}
 	shape = fmi2.Shapes[f]
 	switch {
@@ -471,7 +476,7 @@ func (h *instance) define(r *wireReader, c *native.Record) (f fmi2.Function, sha
 	case id < len(h.kept) && h.kept[id].there && h.kept[id].rec.Fn == h.img.Sym[f]:
 		*c = h.kept[id].rec
 	default:
-		return f, nil, errWire
+		return f, nil, ErrWire
 	}
 	return f, shape, nil
 }
@@ -499,7 +504,7 @@ func (h *instance) decode(r *wireReader, k int) error {
 		case a.Type == "state":
 			state, there := h.states[r.word()]
 			if !there {
-				return errWire
+				return ErrWire
 			}
 			*to = state
 		case a.Type == "text" && a.Out:
@@ -515,7 +520,7 @@ func (h *instance) decode(r *wireReader, k int) error {
 		}
 	}
 	if r.bad {
-		return errWire
+		return ErrWire
 	}
 	if f == fmi2.Instantiate {
 		h.log.Instance = native.String(c.Int[0], maxName)
@@ -535,7 +540,7 @@ func (h *instance) reserve(r *wireReader, c *native.Record, a fmi2.Argument, kee
 		return nil
 	}
 	if a.Elements(c) > fmi2.MaxState {
-		return errWire
+		return ErrWire
 	}
 	p, err := h.room(a.Bytes(c), keep)
 	if err != nil {
@@ -571,7 +576,7 @@ func (h *instance) readTexts(r *wireReader, c *native.Record, a fmi2.Argument) e
 		return nil
 	}
 	if n > uintptr(len(r.rest)) {
-		return errWire
+		return ErrWire
 	}
 	if c.Int[j], err = h.scratch.Alloc(8 * n); err != nil {
 		return err

@@ -19,20 +19,29 @@ type Restart struct {
 // restart holds the data for a restart: the requests up to the end of the initialisation, a
 // saved state, and the requests after it.
 type restart struct {
-	Limit int       // largest number of restarts; 0 = none, and no data is stored
-	Made  []Restart // restarts so far
-	Epoch int       // number of calls of Keep
+	Limit int // largest number of restarts after a crash
+	// Severed reports whether an error is the loss of the connection to a process, which is replaced whatever Limit says; nil =
+	// there is no connection.
+	Severed func(error) bool
+	// Serialises: a state will be kept. Until then, the calls after the initialisation are repeated.
+	Serialises bool
+	Made       []Restart // restarts so far
+	Epoch      int       // number of calls of Keep
+
+	crashes int // restarts after them
+	losses  int // of the connection, since the last answer
 
 	load    []byte // request
 	defined []byte // constant arguments of records that the host keeps, for askDefine
 	records uint64 // number of these records
 	birth   tape   // requests up to the end of the initialisation
 	born    bool   // birth is complete
-	ready   bool   // state is valid
+	saved   bool   // there is a state
 
-	state []byte  // serialised
-	time  float64 // of the state, s
-	since tape    // requests after the state
+	state  []byte  // serialised
+	time   float64 // of the state, s
+	since  tape    // requests after the state, or after birth
+	broken bool    // since does not have all of them
 
 	replaying atomic.Bool
 }
@@ -58,15 +67,27 @@ func (r *Client) Keep(state []byte) {
 	r.state, r.time = state, r.Time
 	r.since.clear()
 	r.Epoch++
-	r.ready = true
+	r.saved, r.broken = true, false
 }
 
+const (
+	// mostLosses bounds the losses of a connection without an answer between them.
+	mostLosses = 100
+	// mostSince bounds the requests that are stored as long as no state is kept, in bytes.
+	mostSince = 1 << 20
+)
+
+// Replaceable reports whether processes are replaced, for which data is stored.
+func (s *restart) Replaceable() bool { return s.Limit > 0 || s.Severed != nil }
+
+func (s *restart) severed(err error) bool { return s.Severed != nil && err != nil && s.Severed(err) }
+
 // Kept reports whether there is a state for a restart.
-func (r *Client) Kept() bool { return r.ready }
+func (r *Client) Kept() bool { return r.saved && !r.broken }
 
 // Forget disables restarts until the next Keep, after the instance was restored to a state from
 // before the last Keep, which a new process would not have.
-func (r *Client) Forget() { r.ready = false }
+func (r *Client) Forget() { r.broken = true }
 
 // Replaying reports whether requests are being repeated after a restart.
 func (r *Client) Replaying() bool { return r.replaying.Load() }
@@ -80,14 +101,16 @@ const reading fmi2.FunctionSet = 1<<fmi2.GetReal | 1<<fmi2.GetInteger | 1<<fmi2.
 // write stores an answered request.
 func (s *restart) write(recs []native.Record, request []byte, outcome uint64) {
 	f := called(&recs[len(recs)-1])
+	s.losses = 0
 	switch {
-	case s.Limit == 0:
+	case !s.Replaceable():
 	case !s.born:
 		s.birth.add(request, outcome)
 		s.born = f == fmi2.ExitInitializationMode && outcome&wireStopped == 0
-	case f == fmi2.Reset:
-		s.ready = false
-	case s.ready && !(len(recs) == 1 && reading.Has(f)):
+	case f == fmi2.Reset, !s.saved && (!s.Serialises || len(s.since.data)+len(request) > mostSince):
+		s.broken = true
+		s.since = tape{}
+	case !s.broken && !(len(recs) == 1 && reading.Has(f)):
 		s.since.add(request, outcome)
 	}
 }
@@ -96,7 +119,7 @@ func (s *restart) write(recs []native.Record, request []byte, outcome uint64) {
 // that is not possible, or the limit is reached, the error includes the cause.
 func (r *Client) goOn(recs []native.Record, cause error) error {
 	s := &r.restart
-	if !s.ready || r.May != nil && !r.May(cause) {
+	if s.broken || !s.saved && !r.severed(cause) {
 		return cause
 	}
 	switch called(&recs[0]) {
@@ -105,18 +128,32 @@ func (r *Client) goOn(recs []native.Record, cause error) error {
 	}
 	_, call, at := r.underWay(recs, cause)
 	for {
-		if len(s.Made) >= s.Limit {
+		what, count := "process ended", ""
+		switch lost := r.severed(cause); {
+		case lost && s.losses == mostLosses:
+			return fmt.Errorf("%w; the connection was lost %d times in this call", cause, mostLosses+1)
+		case lost:
+			s.losses++
+			what = "connection was lost"
+		case s.Limit == 0:
+			return cause
+		case s.crashes == s.Limit:
 			return fmt.Errorf("%w; its process was replaced %d times, which is the limit", cause, s.Limit)
+		default:
+			s.crashes++
+			count = fmt.Sprintf(" (restart %d of at most %d)", s.crashes, s.Limit)
 		}
 		s.Made = append(s.Made, Restart{call, at, cause.Error()})
-		r.Say(fmt.Sprintf("its process ended in %s at t = %.12g s: %v; "+
-			"it continues in a new process from its state at t = %.12g s (restart %d of at most %d)",
-			call, at, cause, s.time, len(s.Made), s.Limit))
+		from := "its first call"
+		if s.saved {
+			from = fmt.Sprintf("its state at t = %.12g s", s.time)
+		}
+		r.Say(fmt.Sprintf("its %s in %s at t = %.12g s: %v; it continues in a new process from %s%s", what, call, at, cause, from, count))
 		failed := r.replay()
 		if failed == nil {
 			return nil
 		}
-		if _, ended := r.Begun(failed); !ended || r.May != nil && !r.May(failed) {
+		if _, ended := r.Begun(failed); !ended {
 			return fmt.Errorf("%w; it cannot continue in a new process: %w", cause, failed)
 		}
 		cause, call, at = failed, "a repeated call after a restart", s.time
@@ -136,11 +173,7 @@ func (r *Client) replay() error {
 	if r.link, err = r.Launch(true); err != nil {
 		return err
 	}
-	answer, err := call(r.link, s.load)
-	if err != nil {
-		return err
-	}
-	if _, err := r.loaded(answer); err != nil {
+	if _, err := r.begin(); err != nil {
 		return err
 	}
 	var m wireWriter
@@ -149,10 +182,11 @@ func (r *Client) replay() error {
 	if _, err := call(r.link, append(m, s.defined...)); err != nil {
 		return err
 	}
-	if err := r.play(&s.birth); err != nil {
-		return err
+	err = r.play(&s.birth)
+	if err == nil && s.saved {
+		err = r.putBack(s.state)
 	}
-	if err := r.putBack(s.state); err != nil {
+	if err != nil {
 		return err
 	}
 	return r.play(&s.since)
@@ -209,7 +243,7 @@ func (r *Client) putBack(state []byte) error {
 
 // define stores the constant arguments of a record that the host keeps.
 func (s *restart) define(fixed []byte) {
-	if s.Limit > 0 {
+	if s.Replaceable() {
 		s.defined = append(s.defined, fixed...)
 		s.records++
 	}

@@ -29,8 +29,8 @@ const (
 // wireNull is the length of a string that is a null pointer.
 const wireNull = ^uint64(0)
 
-// errWire is the error for an invalid message.
-var errWire = errors.New("a message between the processes is damaged; the FMU has probably written over memory that is not its own")
+// ErrWire is the error for an invalid message.
+var ErrWire = errors.New("a message between the processes is damaged; the FMU has probably written over memory that is not its own")
 
 // wireWriter builds a message.
 type wireWriter []byte

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi/secret"
 	"github.com/macrostep/macrostep/master/study"
 )
 
@@ -610,6 +611,86 @@ func TestVersions(t *testing.T) {
 	}
 	if _, err := Connect("", Credentials{File: path}, m.log); err == nil || !strings.Contains(err.Error(), "an earlier version") {
 		t.Error(err)
+	}
+}
+
+// Keys and tickets are refused if others can have read or written them, and keys that are not complete.
+func TestSecretsRefused(t *testing.T) {
+	f := folder(t, 1, "")
+	defer f.Close()
+	k, err := keysOf(f.Path)
+	if err != nil || k.resumed {
+		t.Fatal(err)
+	}
+	path := filepath.Join(f.Path, study.KeysFile)
+	if again, err := keysOf(f.Path); err != nil || !again.resumed || again.Study != k.Study || again.Seed != k.Seed {
+		t.Errorf("%v, %+v", err, again)
+	}
+	for what, change := range map[string]func(k *keys){
+		"study":       func(k *keys) { k.Study = "a b" },
+		"seal":        func(k *keys) { k.Seal = nil },
+		"seed":        func(k *keys) { k.Seed = k.Seed[1:] },
+		"key":         func(k *keys) { k.Key = "" },
+		"certificate": func(k *keys) { k.Certificate = k.Key },
+	} {
+		bad := *k
+		change(&bad)
+		if err := secret.Write(path, bad); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := keysOf(f.Path); err == nil || !strings.HasPrefix(err.Error(), path+": the file is damaged; remove the file") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := errors.Join(os.Remove(path), secret.Write(path, k)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, m := serve(t, f, "127.0.0.1:0")
+	ticket := filepath.Join(f.Path, study.TicketFile)
+	for path, read := range map[string]func() error{
+		path: func() error { _, err := keysOf(f.Path); return err },
+		ticket: func() error {
+			l, err := Connect("", Credentials{File: ticket}, m.log)
+			if err == nil {
+				err = l.Close()
+			}
+			return err
+		},
+	} {
+		if err := read(); err != nil {
+			t.Error(err)
+		}
+		if runtime.GOOS == "windows" {
+			continue
+		}
+		if err := os.Chmod(path, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := read(); err == nil || !strings.HasPrefix(err.Error(), path+": other users have rights") ||
+			!strings.HasSuffix(err.Error(), "chmod 600 "+path) {
+			t.Error(err)
+		}
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if os.Geteuid() != 0 { // who may give files away
+			continue
+		}
+		if err := os.Chown(path, 65534, -1); err != nil {
+			t.Fatal(err)
+		}
+		if err := read(); err == nil || !strings.HasPrefix(err.Error(), path+" belongs to another user (65534)") {
+			t.Error(err)
+		}
+	}
+	for _, text := range []string{"[1]", "neither"} {
+		other := filepath.Join(t.TempDir(), "other")
+		if err := os.WriteFile(other, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Connect("", Credentials{File: other}, m.log); err == nil || !strings.HasPrefix(err.Error(), other+": this is neither the join.json") {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 

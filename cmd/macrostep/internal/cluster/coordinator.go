@@ -243,14 +243,14 @@ func (c *Coordinator) join(worker string, q *request) *answer {
 		c.forget()
 		fallthrough
 	case w == nil:
-		w = &remote{name: worker, label: fmt.Sprintf("%s (%s)", shown(q.Host, 100), worker[:min(len(worker), 12)]), next: map[int]context.CancelFunc{}}
+		w = &remote{name: worker, label: fmt.Sprintf("%s (%s)", diag.OneLine(q.Host, 100), worker[:min(len(worker), 12)]), next: map[int]context.CancelFunc{}}
 		c.workers[worker] = w
 		c.queue.label(worker, w.label)
 	}
 	w.seen = time.Now()
 	if q.Version != own {
 		refused := fmt.Sprintf("the worker on %s is macrostep %s, and the study runs with %s; all machines need the same version",
-			w.label, shown(q.Version, 100), own)
+			w.label, diag.OneLine(q.Version, 100), own)
 		if w.bad < mostBad {
 			c.queue.log(refused)
 		}
@@ -301,7 +301,7 @@ func (c *Coordinator) blame(w *remote, err error) *answer {
 	w.bad++
 	last := w.bad == mostBad
 	c.mu.Unlock()
-	what := shown(err.Error(), 500)
+	what := diag.OneLine(err.Error(), 500)
 	c.queue.log(fmt.Sprintf("warning: the worker on %s: %s; what it was to run is given out again", w.label, what))
 	if last {
 		c.queue.dismiss(w.name)
@@ -398,7 +398,7 @@ func (c *Coordinator) leave(w *remote, engine int) {
 
 // deliver takes the result in a request.
 func (c *Coordinator) deliver(h holder, q *request) (err error) {
-	r := &Result{Variant: *q.Variant, Row: q.Row, Death: shown(q.Death, 500)}
+	r := &Result{Variant: *q.Variant, Row: q.Row, Death: diag.OneLine(q.Death, 500)}
 	if q.Row == nil && q.Large == "" && c.repeats(h, q.Once) {
 		return nil
 	}
@@ -482,9 +482,4 @@ func (c *Coordinator) incoming() string { return filepath.Join(c.folder.Path, st
 // upload returns the path of an upload. One whose worker has gone stays until the study ends.
 func (c *Coordinator) upload(h holder, sum string) string {
 	return filepath.Join(c.incoming(), fmt.Sprintf("%s-%d-%s", h.worker, h.engine, sum))
-}
-
-// shown returns a text of another machine for messages: one line without control characters.
-func shown(text string, most int) string {
-	return diag.Visible(strings.Join(strings.Fields(diag.Clip(text, most)), " "))
 }

@@ -74,10 +74,14 @@ func Connect(address string, c Credentials, log func(text string)) (*Link, error
 func (l *Link) identify(address *string, c Credentials) ([]nats.Option, error) {
 	if c.File != "" {
 		data, err := os.ReadFile(c.File)
+		var t *Ticket
+		if err == nil && json.Unmarshal(data, new(Ticket)) == nil {
+			err = secret.Read(c.File, &t)
+		}
 		if err != nil {
 			return nil, err
 		}
-		options, err := l.credentials(address, c.File, data)
+		options, err := l.credentials(address, c.File, data, t)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.File, err)
 		}
@@ -116,13 +120,12 @@ func userOf(address string) (user string, err error) {
 	return user, nil
 }
 
-// credentials reads a file of credentials.
-func (l *Link) credentials(address *string, path string, data []byte) ([]nats.Option, error) {
-	text := strings.TrimSpace(string(data))
-	var t Ticket
-	if json.Unmarshal(data, &t) == nil {
-		return l.ticket(address, &t)
+// credentials returns the options of a file of credentials, which is a ticket unless that is nil.
+func (l *Link) credentials(address *string, path string, data []byte, t *Ticket) ([]nats.Option, error) {
+	if t != nil {
+		return l.ticket(address, t)
 	}
+	text := strings.TrimSpace(string(data))
 	jwt := strings.Contains(text, "BEGIN NATS USER JWT")
 	if !jwt && !strings.HasPrefix(text, "SU") {
 		return nil, errors.New("this is neither the join.json of a study, nor a .creds file, nor the seed of an NKey")

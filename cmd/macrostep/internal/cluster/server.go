@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -46,22 +45,18 @@ type keys struct {
 // keysOf returns the keys of a study, which it makes first if there are none.
 func keysOf(folder string) (*keys, error) {
 	path := filepath.Join(folder, study.KeysFile)
-	data, err := os.ReadFile(path)
-	if !errors.Is(err, os.ErrNotExist) {
-		var k keys
-		if err == nil {
-			err = json.Unmarshal(data, &k)
-		}
-		if err == nil && (!tokens.MatchString(k.Study) || len(k.Seal) == 0) {
-			err = errors.New("the keys are not complete")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w; remove the file, and start workers again with the new %s", path, err, study.TicketFile)
-		}
-		k.resumed = true
-		return &k, nil
+	k := &keys{resumed: true}
+	err := secret.Read(path, k)
+	if err == nil && !k.whole() {
+		err = fmt.Errorf("%s: %w", path, secret.ErrDamaged)
 	}
-	k := &keys{Study: random(6), Seal: []byte(random(32))}
+	switch {
+	case errors.Is(err, secret.ErrDamaged):
+		return nil, fmt.Errorf("%w; remove the file, and start workers again with the new %s", err, study.TicketFile)
+	case !errors.Is(err, os.ErrNotExist):
+		return k, err
+	}
+	k = &keys{Study: random(6), Seal: []byte(random(32))}
 	user, err := nkeys.CreateUser()
 	if err != nil {
 		return nil, err
@@ -75,6 +70,13 @@ func keysOf(folder string) (*keys, error) {
 		return nil, err
 	}
 	return k, secret.Write(path, k)
+}
+
+// whole reports whether all keys are there and can be used.
+func (k *keys) whole() bool {
+	_, pair := tls.X509KeyPair([]byte(k.Certificate), []byte(k.Key))
+	_, seed := nkeys.FromSeed([]byte(k.Seed))
+	return tokens.MatchString(k.Study) && len(k.Seal) > 0 && pair == nil && seed == nil
 }
 
 // random returns so many random bytes as a text.
