@@ -388,14 +388,10 @@ func platforms(goos, goarch string) []string {
 	switch goos + "/" + goarch {
 	case "linux/amd64":
 		return []string{"linux64", "x86_64-linux"}
-	case "linux/386":
-		return []string{"linux32", "x86-linux"}
 	case "linux/arm64":
 		return []string{"aarch64-linux", "linux-aarch64"}
 	case "windows/amd64":
 		return []string{"win64", "x86_64-windows"}
-	case "windows/386":
-		return []string{"win32", "x86-windows"}
 	case "windows/arm64":
 		return []string{"aarch64-windows"}
 	case "darwin/amd64":

@@ -35,8 +35,8 @@ func TestResourceURI(t *testing.T) {
 
 func TestPlatforms(t *testing.T) {
 	for k, want := range map[string]string{
-		"linux/amd64": "linux64 x86_64-linux", "linux/386": "linux32 x86-linux", "linux/arm64": "aarch64-linux linux-aarch64",
-		"windows/amd64": "win64 x86_64-windows", "windows/386": "win32 x86-windows", "windows/arm64": "aarch64-windows",
+		"linux/amd64": "linux64 x86_64-linux", "linux/arm64": "aarch64-linux linux-aarch64",
+		"windows/amd64": "win64 x86_64-windows", "windows/arm64": "aarch64-windows",
 		"darwin/amd64": "darwin64 x86_64-darwin", "darwin/arm64": "aarch64-darwin darwin64",
 		"linux/riscv64": "riscv64-linux", "freebsd/amd64": "x86_64-freebsd", "freebsd/arm64": "aarch64-freebsd",
 	} {

@@ -258,11 +258,8 @@ func platform() string {
 	if system == "windows" {
 		system = "win"
 	}
-	switch runtime.GOARCH {
-	case "amd64":
+	if runtime.GOARCH == "amd64" {
 		return system + "64"
-	case "386":
-		return system + "32"
 	}
 	machine := runtime.GOARCH
 	if machine == "arm64" {
