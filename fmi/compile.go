@@ -161,6 +161,8 @@ func (f *FMU) listedSources(sources string, add adder, refuse refuser) ([]string
 		}
 		add(ruleGuessed, "sources", "", "the FMU does not list the files to compile; macrostep compiles %s", strings.Join(files, ", "))
 	}
+	slices.Sort(files) // some lists name a file twice
+	files = slices.Compact(files)
 	return files, checkSources(sources, files, refuse)
 }
 

@@ -118,6 +118,7 @@ func TestCompile(t *testing.T) {
 		wrong    string // part of the error
 	}{
 		{"listed", []string{"modelDescription.xml", named("life.c"), "sources/life.c", life, "sources/wrong.c", "not C"}, "", ""},
+		{"listed twice", []string{"modelDescription.xml", named("life.c", "part.c", "life.c"), "sources/life.c", life, "sources/part.c", part}, "", ""},
 		{"in folders", []string{"modelDescription.xml", named("src/life.c", "src/b/-part.c"), "sources/src/life.c", life, "sources/src/b/-part.c", part}, "", ""},
 		{"not listed", []string{"modelDescription.xml", plain, "sources/life.c", life, "sources/part.c", part, "sources/read.me", "x"}, "FA11G", ""},
 		{"own headers", []string{"modelDescription.xml", plain, "sources/life.c", life, "sources/fmi2Functions.h", `#include <fmi2.h>`}, "FA11G", ""},

@@ -227,7 +227,7 @@ func (v variable) typed(plain bool, index map[string]int) string {
 }
 
 // dependencies returns those between steps, on inputs and states, with ascending indices (fmi2 26–28). A
-// state depends on no other known; its dependency on itself is not written (MD36).
+// state depends on no other known; its dependency on itself is not written.
 func (m *model) dependencies(v variable, index map[string]int) string {
 	if m.plain {
 		return ""

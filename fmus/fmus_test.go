@@ -114,7 +114,7 @@ func TestDependencies(t *testing.T) {
 				}
 				for _, known := range knowns {
 					if known == i.md.Variables[u.Index-1].Name {
-						continue // what is a state itself does not name itself (MD36)
+						continue // what is a state itself does not name itself
 					}
 					d := i.directional(i.md.Variables[u.Index-1].Name, known)
 					if d != 0 && !declared[known] {

@@ -47,9 +47,7 @@ type reader struct {
 	// For the rules on the whole document.
 	unitOf, typeOf map[string]int  // first index by name
 	undefined      map[string]bool // units reported already
-	displays       map[display]bool
-	categories     map[string]bool
-	isState        []bool // variables that have a derivative
+	isState        []bool          // variables that have a derivative
 }
 
 // level is an open element and its place among its siblings.
@@ -67,8 +65,6 @@ const (
 	givenInitial
 	givenRelative
 	givenUnbounded
-	givenMultipleSet
-	givenReinit
 )
 
 // Read reads a modelDescription.xml (checklist 12–28); findings refer to it by
@@ -80,12 +76,10 @@ const (
 // they are errors. If a document breaks the schema, no other rules are checked.
 func Read(r io.Reader, name string, l *diag.List) (*ModelDescription, error) {
 	p := &reader{
-		file:       name,
-		groups:     map[*diag.Rule]*group{},
-		sections:   map[string]int{},
-		categories: map[string]bool{},
-		displays:   map[display]bool{},
-		d:          &ModelDescription{VariableNamingConvention: "flat"},
+		file:     name,
+		groups:   map[*diag.Rule]*group{},
+		sections: map[string]int{},
+		d:        &ModelDescription{VariableNamingConvention: "flat"},
 	}
 	if l != nil {
 		p.list.Strict = l.Strict

@@ -223,14 +223,8 @@ func (p *reader) sourceFiles() []string {
 			p.unknownElement(e)
 			continue
 		}
-		seen := map[string]bool{}
 		p.list1("File", func(e *xml.StartElement) {
-			name := p.onlyName(e)
-			if seen[name] {
-				p.add(ruleNames, p.path(""), p.line, name, "duplicate source file %q", clip(name))
-			}
-			seen[name] = true
-			files = append(files, name)
+			files = append(files, p.onlyName(e))
 			p.none()
 		})
 	}
@@ -427,10 +421,6 @@ func (p *reader) integerAttribute(a *xml.Attr, n *IntegerAttributes) bool {
 func (p *reader) logCategory(e *xml.StartElement) {
 	var c LogCategory
 	p.attributes(e, map[string]any{"name": &c.Name, "description": &c.Description}, "name")
-	if p.categories[c.Name] {
-		p.add(ruleNames, p.path(""), p.line, c.Name, "duplicate log category %q", clip(c.Name))
-	}
-	p.categories[c.Name] = true
 	p.none()
 	p.d.LogCategories = append(p.d.LogCategories, c)
 }
@@ -445,14 +435,8 @@ func (p *reader) defaultExperiment(e *xml.StartElement) {
 // annotations reads the Tool elements of VendorAnnotations or Annotations.
 func (p *reader) annotations() []VendorAnnotation {
 	var list []VendorAnnotation
-	seen := map[string]bool{}
 	p.list1("Tool", func(e *xml.StartElement) {
-		name := p.onlyName(e)
-		if seen[name] {
-			p.add(ruleNames, p.path(""), p.line, name, "the tool %q has a second annotation", clip(name))
-		}
-		seen[name] = true
-		list = append(list, VendorAnnotation{Tool: name, XML: p.raw()})
+		list = append(list, VendorAnnotation{Tool: p.onlyName(e), XML: p.raw()})
 	})
 	return list
 }
@@ -506,7 +490,6 @@ func (p *reader) scalarVariable(e *xml.StartElement) {
 			*g |= givenInitial
 		case "canHandleMultipleSetPerTimeInstant":
 			v.CanHandleMultipleSetPerTimeInstant = p.flag(a)
-			*g |= givenMultipleSet
 		default:
 			p.unknownAttribute(a)
 		}
@@ -556,7 +539,6 @@ func (p *reader) typed(e *xml.StartElement, v *ScalarVariable, g *given) {
 			}
 		case v.Type == Real && name == "reinit":
 			v.Reinit = p.flag(a)
-			*g |= givenReinit
 		case v.Type == Real && p.realAttribute(a, &v.Real, g):
 		case (v.Type == Integer || v.Type == Enumeration) && p.integerAttribute(a, &v.Integer):
 		default:

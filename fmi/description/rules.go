@@ -53,20 +53,10 @@ var (
 		Doc:    "An FMU offers Co-Simulation, Model Exchange or both; macrostep needs Co-Simulation.",
 		Remedy: "export the FMU for Co-Simulation, or add a solver and that interface with FMPy (fmpy.cswrapper)",
 	}
-	ruleIdentifier = &diag.Rule{
-		ID: "MD4", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 5",
-		Doc:    "modelIdentifier is a C identifier. Other names are used unchanged.",
-		Remedy: "harmless if the library loads; the exporter should use letters, digits and underscores",
-	}
 	ruleIdentifierPath = &diag.Rule{
 		ID: "MD4P", Level: diag.Error, Ref: "fmi2 5",
 		Doc:    "modelIdentifier names a file in the folder of the platform.",
 		Remedy: "do not use the FMU unless you trust its source; correct modelIdentifier",
-	}
-	ruleNames = &diag.Rule{
-		ID: "MD6", Level: diag.Info, Ref: "fmi2 24",
-		Doc:    "Names of source files, tools of annotations and log categories are unique. Duplicates are kept.",
-		Remedy: "usually harmless",
 	}
 	ruleDefinitions = &diag.Rule{
 		ID: "MD7", Level: diag.Warning, Strict: true, Ref: "fmi2 15, 17",
@@ -83,36 +73,16 @@ var (
 		Doc:    "Units are defined in UnitDefinitions. Values in an undefined unit are not converted.",
 		Remedy: "define the unit, or make sure that connected variables have the same unit",
 	}
-	ruleDisplayUnit = &diag.Rule{
-		ID: "MD10", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 66",
-		Doc:    "A display unit is defined for the unit of the variable or type. Undefined display units are ignored.",
-		Remedy: "harmless: values are exchanged in the unit, not in the display unit",
-	}
 	ruleDeclaredType = &diag.Rule{
 		ID: "MD11", Level: diag.Warning, Strict: true, Ref: "fmi2 66",
 		Doc: "declaredType names a type of the same base type, and every enumeration has one. Otherwise it is " +
 			"ignored, and the enumeration is treated as an Integer.",
 		Remedy: "define the type",
 	}
-	ruleTypeName = &diag.Rule{
-		ID: "MD12", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 17",
-		Doc:    "No type has the name of a variable.",
-		Remedy: "harmless here; rename the type",
-	}
 	ruleItems = &diag.Rule{
 		ID: "MD13", Level: diag.Warning, Strict: true, Ref: "fmi2 17",
 		Doc:    "An enumeration has items, with unique names and values. All are kept.",
 		Remedy: "correct the items; for a duplicate name or value the first item is used",
-	}
-	ruleRange = &diag.Rule{
-		ID: "MD14", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 17",
-		Doc:    "min is not greater than max. The bounds are kept; they do not limit values.",
-		Remedy: "correct the bounds",
-	}
-	ruleRangeOfType = &diag.Rule{
-		ID: "MD14T", Level: diag.Warning, Inert: true, Ref: "fmi2 17",
-		Doc:    "The range of a variable lies within that of its type. The range of the variable is used.",
-		Remedy: "check which bounds are right",
 	}
 	ruleNominal = &diag.Rule{
 		ID: "MD15", Level: diag.Warning, Strict: true, Ref: "fmi2 17",
@@ -150,11 +120,6 @@ var (
 			"Without one the FMU's own value is used.",
 		Remedy: "set or connect the variable if the FMU's own value is wrong",
 	}
-	ruleStart = &diag.Rule{
-		ID: "MD22", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 19, 64",
-		Doc:    "Calculated variables and the independent variable have no start value. It is ignored.",
-		Remedy: "harmless, unless the value is meant as the initial value: then the exporter must write initial",
-	}
 	ruleContinuous = &diag.Rule{
 		ID: "MD23", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 19, 63",
 		Doc: "Only Reals are continuous; variables of other types must set variability, whose default is " +
@@ -165,12 +130,6 @@ var (
 		ID: "MD24", Level: diag.Error, Ref: "fmi2 20",
 		Doc:    "At most one variable is independent, and it is a Real.",
 		Remedy: "give the others another causality",
-	}
-	ruleForModelExchange = &diag.Rule{
-		ID: "MD25", Level: diag.Info, Ref: "fmi2 18",
-		Doc: "Only continuous states have reinit, and only inputs have canHandleMultipleSetPerTimeInstant; both " +
-			"are for Model Exchange.",
-		Remedy: "harmless in Co-Simulation",
 	}
 	ruleAliasStart = &diag.Rule{
 		ID: "MD26", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 21, 67",
@@ -187,11 +146,6 @@ var (
 		ID: "MD28", Level: diag.Warning, Strict: true, Ref: "fmi2 21",
 		Doc:    "Variables with the same valueReference have the same unit. The units are kept.",
 		Remedy: "find out which unit is right before you use the variables",
-	}
-	ruleAliasVariability = &diag.Rule{
-		ID: "MD28V", Level: diag.Info, Ref: "fmi2 21",
-		Doc:    "Variables with the same valueReference have the same variability.",
-		Remedy: "usually harmless",
 	}
 	ruleDerivative = &diag.Rule{
 		ID: "MD29", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 22",
@@ -210,11 +164,6 @@ var (
 			"Other entries are ignored.",
 		Remedy: "usually harmless in Co-Simulation",
 	}
-	ruleDerivativesMissing = &diag.Rule{
-		ID: "MD31M", Level: diag.Info, Ref: "fmi2 26",
-		Doc:    "ModelStructure/Derivatives lists all derivatives. For Co-Simulation it is optional.",
-		Remedy: "harmless in Co-Simulation",
-	}
 	ruleInitialUnknowns = &diag.Rule{
 		ID: "MD32", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 26, 65",
 		Doc: "ModelStructure/InitialUnknowns lists the calculated parameters and the outputs, states and " +
@@ -227,37 +176,17 @@ var (
 		Doc:    "dependencies holds indices of variables. Otherwise the unknown is assumed to depend on everything.",
 		Remedy: remedyList,
 	}
-	ruleDependencyOrder = &diag.Rule{
-		ID: "MD33O", Level: diag.Info, Ref: "fmi2 27",
-		Doc:    "dependencies are in ascending order without duplicates. They are sorted.",
-		Remedy: "harmless",
-	}
 	ruleKinds = &diag.Rule{
 		ID: "MD34", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 28, 29",
 		Doc: "dependenciesKind has as many entries as dependencies, all defined by the standard. Otherwise the " +
 			"unknown is assumed to depend on everything.",
 		Remedy: remedyList,
 	}
-	ruleInitialKinds = &diag.Rule{
-		ID: "MD35", Level: diag.Info, Ref: "fmi2 28",
-		Doc:    "The kinds of dependencies in InitialUnknowns are dependent or constant.",
-		Remedy: "harmless: macrostep does not use the kind",
-	}
-	ruleOwnDependency = &diag.Rule{
-		ID: "MD36", Level: diag.Info, Ref: "fmi2 27",
-		Doc:    "No unknown depends on itself. The entry is ignored.",
-		Remedy: "harmless",
-	}
 	ruleKnown = &diag.Rule{
 		ID: "MD37", Level: diag.Info, Ref: "fmi2 27",
 		Doc: "Unknowns depend on knowns only: inputs, states and the independent variable; in the initialisation " +
 			"inputs, variables with initial exact and the independent variable. Other entries have no effect.",
 		Remedy: "usually harmless",
-	}
-	ruleLinear = &diag.Rule{
-		ID: "MD38", Level: diag.Info, Ref: "fmi2 28",
-		Doc:    "Only dependencies between Reals are linear. The kind is replaced with dependent.",
-		Remedy: "harmless",
 	}
 	ruleExperiment = &diag.Rule{
 		ID: "MD39", Level: diag.Warning, Ref: "fmi2 23",
@@ -286,15 +215,11 @@ var (
 // Rules lists the rules on modelDescription.xml that Read checks.
 func Rules() []*diag.Rule {
 	return []*diag.Rule{
-		RuleVersion, ruleFMIVersionForm,
-		ruleSchema, ruleSchemaLoose, ruleUnknown, ruleEncoding, ruleNotANumber, RuleCoSimulation,
-		ruleIdentifier, ruleIdentifierPath, ruleNames, ruleDefinitions, ruleFactor,
-		ruleUnit, ruleDisplayUnit, ruleDeclaredType, ruleTypeName, ruleItems, ruleRange,
-		ruleRangeOfType, ruleNominal, ruleStartRange, ruleNoStartRange, ruleDuplicate, ruleVariability,
-		ruleInitial, ruleNoStart, ruleStart, ruleContinuous, ruleIndependent, ruleForModelExchange,
-		ruleAliasStart, ruleAliasSettable, ruleAliasUnit, ruleAliasVariability, ruleDerivative,
-		ruleOutputs, ruleDerivatives, ruleDerivativesMissing, ruleInitialUnknowns, ruleDependencies, ruleDependencyOrder,
-		ruleKinds, ruleInitialKinds, ruleOwnDependency, ruleKnown, ruleLinear, ruleExperiment,
-		ruleStepSize, ruleSerialize, ruleNoDependencies,
+		RuleVersion, ruleFMIVersionForm, ruleSchema, ruleSchemaLoose, ruleUnknown, ruleEncoding, ruleNotANumber,
+		RuleCoSimulation, ruleIdentifierPath, ruleDefinitions, ruleFactor, ruleUnit, ruleDeclaredType, ruleItems,
+		ruleNominal, ruleStartRange, ruleNoStartRange, ruleDuplicate, ruleVariability, ruleInitial, ruleNoStart,
+		ruleContinuous, ruleIndependent, ruleAliasStart, ruleAliasSettable, ruleAliasUnit, ruleDerivative, ruleOutputs,
+		ruleDerivatives, ruleInitialUnknowns, ruleDependencies, ruleKinds, ruleKnown, ruleExperiment, ruleStepSize,
+		ruleSerialize, ruleNoDependencies,
 	}
 }

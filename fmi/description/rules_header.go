@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -30,17 +29,11 @@ func (p *reader) identifier(to *string) func(*xml.Attr) {
 	return func(a *xml.Attr) {
 		s := a.Value
 		*to = s
-		switch {
-		case cIdentifier.MatchString(s):
-		case s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\:\x00"):
+		if s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\:\x00") {
 			p.add(ruleIdentifierPath, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which cannot name a file", clip(s))
-		default:
-			p.add(ruleIdentifier, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which is not a C identifier", clip(s))
 		}
 	}
 }
-
-var cIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // check applies the rules that need the whole document and repairs what
 // breaks them.
@@ -104,12 +97,6 @@ func (p *reader) checkExperiment() {
 	}
 }
 
-// display is a display unit of the unit with this index.
-type display struct {
-	unit int
-	name string
-}
-
 func (p *reader) checkUnits() {
 	seen := make(map[string]int, len(p.d.Units))
 	for i := range p.d.Units {
@@ -126,7 +113,6 @@ func (p *reader) checkUnits() {
 				p.add(ruleDefinitions, path, p.lines.units[i], u.Name, "the unit %q has the display unit %q twice", clip(u.Name), clip(s.Name))
 			}
 			own[s.Name] = true
-			p.displays[display{i, s.Name}] = true
 		}
 	}
 	p.unitOf = seen
@@ -163,8 +149,6 @@ func (p *reader) checkTypes() {
 		switch t.Type {
 		case Real:
 			p.checkReal(&t.Real, at)
-		case Integer:
-			p.checkInteger(&t.Integer, at)
 		case Enumeration:
 			p.checkItems(t, at)
 		}
@@ -189,11 +173,8 @@ func (p *reader) checkItems(t *SimpleType, at location) {
 
 // checkReal checks the attributes of a Real type or variable.
 func (p *reader) checkReal(r *RealAttributes, at location) {
-	if r.Unit != "" || r.DisplayUnit != "" {
-		p.checkUnit(r, at)
-	}
-	if r.Min != nil && r.Max != nil && *r.Min > *r.Max {
-		p.mark(at, ruleRange, "the minimum %[2]g of %[1]q is greater than its maximum %[3]g", clip(at.name), *r.Min, *r.Max)
+	if r.Unit != "" {
+		p.checkUnit(r.Unit, at)
 	}
 	if r.Nominal != nil && *r.Nominal <= 0 {
 		p.mark(at, ruleNominal, "%q has the nominal value %g", clip(at.name), *r.Nominal)
@@ -201,33 +182,16 @@ func (p *reader) checkReal(r *RealAttributes, at location) {
 	}
 }
 
-func (p *reader) checkInteger(n *IntegerAttributes, at location) {
-	if n.Min != nil && n.Max != nil && *n.Min > *n.Max {
-		p.mark(at, ruleRange, "the minimum %[2]d of %[1]q is greater than its maximum %[3]d", clip(at.name), *n.Min, *n.Max)
-	}
-}
-
-// checkUnit checks unit and displayUnit. It reports each undefined unit once.
-func (p *reader) checkUnit(r *RealAttributes, at location) {
-	i, defined := p.unitOf[r.Unit]
-	switch {
-	case r.Unit == "":
-		p.mark(at, ruleDisplayUnit, "%q has the display unit %q but no unit", clip(at.name), clip(r.DisplayUnit))
-		return
-	case !defined:
-		if !p.undefined[r.Unit] {
-			if p.undefined == nil {
-				p.undefined = map[string]bool{}
-			}
-			p.undefined[r.Unit] = true
-			name := at.name
-			at.name = r.Unit // a finding for several violations lists units
-			p.mark(at, ruleUnit, "the unit %q of %q is not defined", clip(r.Unit), clip(name))
-		}
-		return
-	case r.DisplayUnit == "" || p.displays[display{i, r.DisplayUnit}]:
+// checkUnit checks that a unit is defined. It reports each undefined unit once.
+func (p *reader) checkUnit(unit string, at location) {
+	if _, defined := p.unitOf[unit]; defined || p.undefined[unit] {
 		return
 	}
-	p.mark(at, ruleDisplayUnit, "%q has the display unit %q, which is not defined for the unit %q",
-		clip(at.name), clip(r.DisplayUnit), clip(r.Unit))
+	if p.undefined == nil {
+		p.undefined = map[string]bool{}
+	}
+	p.undefined[unit] = true
+	name := at.name
+	at.name = unit // a finding for several violations lists units
+	p.mark(at, ruleUnit, "the unit %q of %q is not defined", clip(unit), clip(name))
 }

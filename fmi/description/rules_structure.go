@@ -18,7 +18,6 @@ type structureList struct {
 	why     string                              // why others may not, for a message
 	sorted  bool
 	known   func(i int, v *ScalarVariable) bool // v may be in dependencies
-	initial bool
 }
 
 // checkStructure checks ModelStructure and completes its lists (fmi2 26–29, 65).
@@ -51,22 +50,13 @@ func (p *reader) checkStructure() {
 			allowed: func(i int, v *ScalarVariable) bool {
 				return open(v) && (v.Causality == Output || v.Causality == CalculatedParameter || v.Derivative > 0 || p.isState[i])
 			},
-			why: "not an unknown of the initialisation", sorted: true, initial: true,
+			why: "not an unknown of the initialisation", sorted: true,
 			known: func(_ int, v *ScalarVariable) bool {
 				return v.Causality == Input || v.Causality == Independent || v.Initial == Exact
 			},
 		},
 	} {
 		p.checkList(&s)
-	}
-	listed := make(map[int]bool, len(d.Derivatives))
-	for _, u := range d.Derivatives {
-		listed[u.Index] = true
-	}
-	for i := range d.Variables {
-		if d.Variables[i].Derivative > 0 && !listed[i+1] {
-			p.at(i, ruleDerivativesMissing, "Derivatives does not list %q", clip(d.Variables[i].Name))
-		}
 	}
 	inputs := slices.ContainsFunc(d.Variables, func(v ScalarVariable) bool { return v.Causality == Input })
 	if !inputs {
@@ -136,35 +126,11 @@ func (p *reader) checkDependencies(s *structureList, u *Unknown, path string, li
 		}
 	}
 	if !strictlyAscending(u.Dependencies) {
-		p.add(ruleDependencyOrder, path, line, name, "the dependencies of %q are not ascending", clip(name))
 		u.sort()
 	}
-	own := -1
-	for n, k := range u.Dependencies {
-		v := &vars[k-1]
-		switch {
-		case s.known(k-1, v): // also an output that is a state
-		case k == u.Index:
-			p.add(ruleOwnDependency, path, line, name, "%q depends on itself", clip(name))
-			own = n
-		default:
+	for _, k := range u.Dependencies {
+		if v := &vars[k-1]; k != u.Index && !s.known(k-1, v) {
 			p.add(ruleKnown, path, line, name, "%q depends on %q, which is not a known", clip(name), clip(v.Name))
-		}
-		if u.Kinds == nil || u.Kinds[n] == Dependent {
-			continue
-		}
-		if s.initial && u.Kinds[n] != ConstantFactor {
-			p.add(ruleInitialKinds, path, line, name, "%q has a dependency of kind %s", clip(name), u.Kinds[n])
-		}
-		if vars[u.Index-1].Type != Real || v.Type != Real {
-			p.add(ruleLinear, path, line, name, "%q depends on %q with the kind %s, but not both are Real", clip(name), clip(v.Name), u.Kinds[n])
-			u.Kinds[n] = Dependent
-		}
-	}
-	if own >= 0 {
-		u.Dependencies = slices.Delete(u.Dependencies, own, own+1)
-		if u.Kinds != nil {
-			u.Kinds = slices.Delete(u.Kinds, own, own+1)
 		}
 	}
 }

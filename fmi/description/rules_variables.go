@@ -45,19 +45,6 @@ func (p *reader) checkVariables() {
 			}
 			independent = i
 		}
-		if v.Reinit && !p.isState[i] {
-			p.at(i, ruleForModelExchange, "%q has reinit but is not a continuous state", clip(v.Name))
-		}
-		if p.given[i]&givenMultipleSet != 0 && v.Causality != Input {
-			p.at(i, ruleForModelExchange, "%q has canHandleMultipleSetPerTimeInstant but is not an input", clip(v.Name))
-		}
-	}
-	for i := range d.Types {
-		t := &d.Types[i]
-		if k, same := d.byName[t.Name]; same {
-			p.mark(location{typeElement, i, p.lines.types[i], t.Name}, ruleTypeName,
-				"the type %q has the name of the variable in line %d", clip(t.Name), d.Variables[k].Line)
-		}
 	}
 }
 
@@ -107,9 +94,6 @@ func (p *reader) checkDeclaredType(i int, v *ScalarVariable) {
 		if a.Quantity == "" {
 			a.Quantity = b.Quantity
 		}
-		if below(a.Min, b.Min) || below(b.Max, a.Max) {
-			p.at(i, ruleRangeOfType, "%q has a wider range than its type %q", clip(v.Name), clip(t.Name))
-		}
 		if a.Min == nil {
 			a.Min = b.Min
 		}
@@ -138,9 +122,6 @@ func (p *reader) mergeReal(i int, v *ScalarVariable, t *RealAttributes) {
 	}
 	if g&givenUnbounded == 0 {
 		a.Unbounded = t.Unbounded
-	}
-	if below(a.Min, t.Min) || below(t.Max, a.Max) {
-		p.at(i, ruleRangeOfType, "%q has a wider range than its type %q", clip(v.Name), clip(v.DeclaredType))
 	}
 	if a.Min == nil {
 		a.Min = t.Min
@@ -238,7 +219,7 @@ func (p *reader) checkKind(i int, v *ScalarVariable) {
 	}
 }
 
-// checkStart checks that a start value exists where the standard requires one, and nowhere else.
+// checkStart checks that a start value exists where the standard requires one, and drops it where it forbids one.
 func (p *reader) checkStart(i int, v *ScalarVariable) {
 	switch {
 	case !v.HasStart && (v.Causality == Input || v.Initial == Exact || v.Initial == Approx):
@@ -246,11 +227,7 @@ func (p *reader) checkStart(i int, v *ScalarVariable) {
 		if v.excludesZero() {
 			p.at(i, ruleNoStartRange, "the %s %q has no start value, and 0 lies outside its bounds", v.Causality, clip(v.Name))
 		}
-	case v.HasStart && v.Causality == Independent:
-		p.at(i, ruleStart, "the independent variable %q has a start value", clip(v.Name))
-		v.dropStart()
-	case v.HasStart && v.Initial == Calculated:
-		p.at(i, ruleStart, "%q is calculated but has a start value", clip(v.Name))
+	case v.Causality == Independent || v.Initial == Calculated:
 		v.dropStart()
 	}
 }
@@ -271,7 +248,7 @@ func (v *ScalarVariable) dropStart() {
 	v.HasStart, v.StartReal, v.StartInteger, v.StartBoolean, v.StartString = false, 0, 0, false, ""
 }
 
-// checkRange checks bounds, units and the start value.
+// checkRange checks units, the nominal value and the start value.
 func (p *reader) checkRange(i int, v *ScalarVariable) {
 	switch v.Type {
 	case Real:
@@ -281,9 +258,7 @@ func (p *reader) checkRange(i int, v *ScalarVariable) {
 			p.at(i, ruleStartRange, "%q starts at %g, outside its bounds", clip(v.Name), v.StartReal)
 		}
 	case Integer, Enumeration:
-		n := &v.Integer
-		p.checkInteger(n, p.variable(i))
-		if v.HasStart && (below(&v.StartInteger, n.Min) || below(n.Max, &v.StartInteger)) {
+		if n := &v.Integer; v.HasStart && (below(&v.StartInteger, n.Min) || below(n.Max, &v.StartInteger)) {
 			p.at(i, ruleStartRange, "%q starts at %d, outside its bounds", clip(v.Name), v.StartInteger)
 		}
 	}
@@ -342,8 +317,7 @@ func (p *reader) checkAliasSet(set []int) {
 			start = i
 		}
 	}
-	mixed := constant >= 0 && variable >= 0
-	if mixed {
+	if constant >= 0 && variable >= 0 {
 		p.at(constant, ruleAliasStart, "the constant %q and %q, which is not constant, have the same valueReference",
 			clip(vars[constant].Name), clip(vars[variable].Name))
 	}
@@ -368,10 +342,6 @@ func (p *reader) checkAliasSet(set []int) {
 			} else {
 				united = i
 			}
-		}
-		if first := &vars[set[0]]; !mixed && v.Variability != first.Variability {
-			p.at(i, ruleAliasVariability, "%q and %q have the same valueReference but different variabilities: %s and %s",
-				clip(v.Name), clip(first.Name), v.Variability, first.Variability)
 		}
 	}
 }
