@@ -25,7 +25,6 @@ type shared struct {
 	c      *control
 	count  uint32 // number of the present request
 	spin   spinner
-	hot    atomic.Bool // of the master: the worker may yield, see warm
 	buf    []byte
 }
 
@@ -35,8 +34,7 @@ type control struct {
 	posted   atomic.Uint32 // futex of the worker
 	asleep   atomic.Uint32 // the worker sleeps
 	request  atomic.Uint64 // length, or byPipe or theEnd
-	hot      atomic.Uint32 // the worker may yield
-	_        [44]byte
+	_        [48]byte
 	event    atomic.Uint32 // futex of the master
 	waits    atomic.Uint32 // the master sleeps
 	answered atomic.Uint32
@@ -120,7 +118,6 @@ func (s *shared) close() {
 	if s == nil {
 		return
 	}
-	s.cool()
 	if s.file != nil {
 		_ = s.file.Close()
 	}
@@ -191,7 +188,6 @@ func (s *shared) there() bool { return s.c.answered.Load() == s.c.posted.Load() 
 // post notifies the worker of a request, or of the end.
 func (s *shared) post(length uint64) {
 	s.c.request.Store(length)
-	s.warm()
 	s.count++
 	s.c.posted.Store(s.count)
 	if s.c.asleep.Load() != 0 {
@@ -215,7 +211,7 @@ func (l *link) receiveShared() ([]byte, error) {
 		if done {
 			break
 		}
-		if s.spin.again(true) {
+		if s.spin.again() {
 			continue
 		}
 		if l.process.Gone() && c.answered.Load() != s.count {
@@ -311,7 +307,7 @@ func (s *shared) request(in *remote.Frames) ([]byte, error) {
 			s.count = posted
 			break
 		}
-		if s.spin.again(c.hot.Load() != 0) {
+		if s.spin.again() {
 			continue
 		}
 		c.asleep.Store(1)
