@@ -23,32 +23,16 @@ func (e *StatusError) Error() string {
 	return s
 }
 
-// CapabilityError is the error of a call that this FMU does not support: the description
-// does not declare the capability, or the library does not export the function.
-type CapabilityError struct {
+// UsageError is the error of a call that was not made: the state machine forbids it (checklist fmi2 39), the FMU does
+// not support it, or its arguments are invalid.
+type UsageError struct {
 	Instance string
-	Func     string
-	Flag     string // missing attribute of CoSimulation, or ""
-	Library  string // path of the library that does not export Func, or ""
+	Msg      string // names the function, the reason and, if there is one, the remedy
 }
 
-// Error names the call and the missing capability.
-func (e *CapabilityError) Error() string {
-	if e.Library != "" {
-		return fmt.Sprintf("%s: %s: the library %s does not export this function; "+
-			"export the FMU again with the function, or do without it", e.Instance, e.Func, e.Library)
-	}
-	return fmt.Sprintf("%s: %s: modelDescription.xml does not declare %s, so the function may not be called",
-		e.Instance, e.Func, e.Flag)
-}
+// Error names the instance and the call.
+func (e *UsageError) Error() string { return e.Instance + ": " + e.Msg }
 
-// ArgumentError is the error of a call with invalid arguments. The FMU was not
-// called.
-type ArgumentError struct {
-	Instance, Func, Msg string
-}
-
-// Error names the call and the argument.
-func (e *ArgumentError) Error() string {
-	return fmt.Sprintf("%s: %s: %s", e.Instance, e.Func, e.Msg)
+func usage(instance, format string, args ...any) error {
+	return &UsageError{instance, fmt.Sprintf(format, args...)}
 }

@@ -57,10 +57,10 @@ type InstanceOptions struct {
 // Instance is one instance of an FMU for Co-Simulation. It has one caller at a
 // time, which should always be in the same locked thread (checklist fmi2 38).
 //
-// Before it calls the FMU, every method returns a *CallOrderError if the state
-// machine forbids the call (checklist fmi2 39), a *CapabilityError if the FMU does
-// not support it, or an *ArgumentError if lengths do not match. If the FMU returns
-// Discard, Error or Fatal, the error is a *StatusError; Warning is not an error.
+// Before it calls the FMU, every method returns a *UsageError if the state machine
+// forbids the call (checklist fmi2 39), the FMU does not support it, or lengths do
+// not match. If the FMU returns Discard, Error or Fatal, the error is a
+// *StatusError; Warning is not an error.
 // After Error only SetFMUState, Reset and Free are useful; after Fatal no instance
 // of the FMU is called. Methods with empty lists do not call the FMU (checklist
 // fmi2 45).
@@ -114,8 +114,7 @@ type Instance struct {
 // the findings of Load. The caller must Free the instance.
 func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
-		return nil, &ArgumentError{name, fmi2.Instantiate.String(),
-			fmt.Sprintf("%q is not a valid name: it must not be blank or contain NUL", name)}
+		return nil, usage(name, "%s: %q is not a valid name: it must not be blank or contain NUL", fmi2.Instantiate, name)
 	}
 	in := &Instance{fmu: f, name: name, run: native.Run, pending: protocol.Patience{Limit: o.StepTimeout},
 		trace: o.Trace, single: o.CallByCall || o.Trace != nil}
@@ -325,10 +324,10 @@ func (in *Instance) begin(f fmi2.Function) error {
 // supports checks whether the library exports f and the description declares it.
 func (in *Instance) supports(f fmi2.Function) error {
 	if in.sym[f] == 0 {
-		return &CapabilityError{Instance: in.name, Func: f.String(), Library: in.library}
+		return in.argument(f, "the library %s does not export this function; export the FMU again with the function, or do without it", in.library)
 	}
 	if name, ok := in.fmu.declares(f); !ok {
-		return &CapabilityError{Instance: in.name, Func: f.String(), Flag: name}
+		return in.argument(f, "modelDescription.xml does not declare %s, so the function may not be called", name)
 	}
 	return nil
 }
@@ -481,7 +480,7 @@ func (in *Instance) tellWarning(call, msg string) {
 }
 
 func (in *Instance) argument(f fmi2.Function, format string, args ...any) error {
-	return &ArgumentError{in.name, f.String(), fmt.Sprintf(format, args...)}
+	return usage(in.name, "%s: %s", f, fmt.Sprintf(format, args...))
 }
 
 // SetDebugLogging switches debug logging of the given declared categories on or off
@@ -567,8 +566,7 @@ func (in *Instance) transition(f fmi2.Function, to State) error {
 // EnterInitializationMode begins the initialisation.
 func (in *Instance) EnterInitializationMode() error {
 	if in.State() == StateInstantiated && !in.setup {
-		return &CallOrderError{Instance: in.name, Func: fmi2.EnterInitializationMode.String(), State: in.state,
-			Reason: "fmi2SetupExperiment must be called first"}
+		return usage(in.name, "%s in state %s: fmi2SetupExperiment must be called first", fmi2.EnterInitializationMode, in.state)
 	}
 	return in.transition(fmi2.EnterInitializationMode, StateInitialization)
 }
@@ -696,8 +694,8 @@ func queryStatus[T any](in *Instance, f fmi2.Function, k StatusKind) (T, error) 
 
 // GetStatus returns the status of kind DoStepStatus. When a pending step is done, the
 // state of the instance changes as if DoStep had returned the status. If the step has
-// been pending for longer than InstanceOptions.StepTimeout, the error is a
-// *PendingError, or a *ProcessError in a separate process.
+// been pending for longer than InstanceOptions.StepTimeout, the error says so; in a
+// separate process it is a *ProcessError.
 func (in *Instance) GetStatus(k StatusKind) (Status, error) {
 	value, err := queryStatus[int32](in, fmi2.GetStatus, k)
 	if err != nil {

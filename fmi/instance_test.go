@@ -127,7 +127,7 @@ func TestStates(t *testing.T) {
 		}
 		must(t, other.SetFMUState(d))
 	}
-	var arg *ArgumentError
+	var arg *UsageError
 	if err := other.SetFMUState(s1); !errors.As(err, &arg) {
 		t.Errorf("a state of another instance was set: %v", err)
 	}
@@ -166,7 +166,7 @@ func TestReset(t *testing.T) {
 	vr, v := []description.ValueReference{5}, []float64{3}
 	must(t, in.SetReal(vr, v))
 	must(t, in.Reset())
-	var order *CallOrderError
+	var order *UsageError
 	if err := in.EnterInitializationMode(); !errors.As(err, &order) || !strings.Contains(err.Error(), "fmi2SetupExperiment") {
 		t.Errorf("initialisation without SetupExperiment: %v", err)
 	}
@@ -239,7 +239,7 @@ func TestStatuses(t *testing.T) {
 			if want := fmt.Sprintf("function 27 returns %d at 0 of time", c.status); se.Msg != want {
 				t.Errorf("message %q, want %q", se.Msg, want)
 			}
-			var order *CallOrderError
+			var order *UsageError
 			if _, err := in.GetBooleanStatus(Terminated); errors.As(err, &order) != (c.status == StatusErr) {
 				t.Error(err)
 			}
@@ -299,9 +299,10 @@ func TestStatuses(t *testing.T) {
 				in.sym = &sym
 			}
 			pend(t, in, StatusPending)
-			var late *PendingError
-			if _, err := in.GetStatus(DoStepStatus); !errors.As(err, &late) || late.Time != 2 || (late.Err == nil) != cancels {
-				t.Errorf("cancels %v: %v", cancels, err)
+			_, late := in.GetStatus(DoStepStatus)
+			end := map[bool]string{true: " and was cancelled; ", false: " and cannot be cancelled ("}[cancels]
+			if late == nil || !strings.Contains(late.Error(), " at t = 2 s: the step was still pending after ") || !strings.Contains(late.Error(), end) {
+				t.Errorf("cancels %v: %v", cancels, late)
 			}
 			want := StateFatal // and nothing is called
 			if cancels {
@@ -325,7 +326,7 @@ func TestFatal(t *testing.T) {
 		t.Fatal(st, err)
 	}
 	before := export(t, a, "probe_calls")
-	var order *CallOrderError
+	var order *UsageError
 	for name, call := range map[string]func() error{
 		"Reset":     a.Reset,
 		"Get":       func() error { return b.GetReal([]description.ValueReference{0}, make([]float64, 1)) },
@@ -334,7 +335,7 @@ func TestFatal(t *testing.T) {
 		"new":       func() error { _, err := f.Instantiate("c", InstanceOptions{}); return err },
 		"stepper":   func() error { _, err := b.NewStepper(StepPlan{}); return err },
 	} {
-		if err := call(); !errors.As(err, &order) || order.State != StateFatal {
+		if err := call(); !errors.As(err, &order) || !strings.Contains(order.Msg, "returned Fatal") {
 			t.Errorf("%s after Fatal: %v", name, err)
 		}
 	}
@@ -394,6 +395,12 @@ func TestCallOrder(t *testing.T) {
 		t.Errorf("%d of %d functions", len(calls), fmi2.NumFunctions)
 	}
 	for _, c := range calls {
+		var only []string
+		for k, letter := range letters {
+			if strings.ContainsRune(c.states, letter) {
+				only = append(only, State(k).String())
+			}
+		}
 		for k, letter := range letters {
 			in, err := f.Instantiate("order", InstanceOptions{})
 			must(t, err)
@@ -404,17 +411,17 @@ func TestCallOrder(t *testing.T) {
 			in.setup, in.state = true, State(k)
 			entered := in.crossings
 			err = c.call(in)
-			var order *CallOrderError
+			var order *UsageError
 			allowed := strings.ContainsRune(c.states, letter)
 			switch {
 			case allowed && err != nil:
 				t.Errorf("%v in %v: %v", c.fn, State(k), err)
 			case !allowed && !errors.As(err, &order):
-				t.Errorf("%v in %v: %v, want a CallOrderError", c.fn, State(k), err)
+				t.Errorf("%v in %v: %v, want a UsageError", c.fn, State(k), err)
 			case !allowed && in.crossings != entered:
 				t.Errorf("%v in %v entered the FMU", c.fn, State(k))
-			case !allowed && len(order.Legal) != len(c.states):
-				t.Errorf("%v: %v says legal in %v", c.fn, order, order.Legal)
+			case !allowed && !strings.Contains(order.Msg+";", ", only in "+strings.Join(only, ", ")+";"):
+				t.Errorf("%v: %v, want %v", c.fn, order, only)
 			}
 			if in.state != StateFreed {
 				in.state = StateInstantiated
@@ -428,7 +435,7 @@ func TestArguments(t *testing.T) {
 	in := running(t, plainFMU(t), "arguments")
 	vr := []description.ValueReference{0, 1}
 	before := in.crossings
-	var arg *ArgumentError
+	var arg *UsageError
 	for name, err := range map[string]error{
 		"lengths":       in.GetReal(vr, make([]float64, 1)),
 		"set lengths":   in.SetBoolean(vr, nil),
@@ -448,7 +455,7 @@ func TestArguments(t *testing.T) {
 		"name with NUL": second(in.fmu.Instantiate("a\x00", InstanceOptions{})),
 	} {
 		if !errors.As(err, &arg) {
-			t.Errorf("%s: %v, want an ArgumentError", name, err)
+			t.Errorf("%s: %v, want a UsageError", name, err)
 		}
 	}
 	for name, err := range map[string]error{
@@ -493,17 +500,17 @@ func TestCapabilities(t *testing.T) {
 		{"providesDirectionalDerivative", func() error { return in.GetDirectionalDerivative(vr, vr, v, v) }},
 		{"maxOutputDerivativeOrder", func() error { return in.GetRealOutputDerivatives(vr, []int32{1}, v) }},
 	} {
-		var e *CapabilityError
+		var e *UsageError
 		entered := in.crossings
-		if err := c.call(); !errors.As(err, &e) || e.Flag != c.flag || !strings.Contains(err.Error(), c.flag) || in.crossings != entered {
+		if err := c.call(); !errors.As(err, &e) || !strings.Contains(err.Error(), c.flag) || in.crossings != entered {
 			t.Errorf("%s: %v", c.flag, err)
 		}
 	}
 	f.Description.CoSimulation.CanGetAndSetFMUState = true // to be freed
 	lean := probeFMU(t, "-DLEAN")
 	in = running(t, lean, "lean")
-	var c *CapabilityError
-	if err := in.GetString(vr, []string{""}); !errors.As(err, &c) || c.Library == "" {
+	var c *UsageError
+	if err := in.GetString(vr, []string{""}); !errors.As(err, &c) || !strings.Contains(c.Msg, "does not export") {
 		t.Errorf("missing function: %v", err)
 	}
 	if lean.Exports("fmi2GetString") || !lean.Exports("fmi2DoStep") || lean.Exports("printf") {

@@ -10,29 +10,6 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// PendingError is the error of a step that was Pending for longer than
-// InstanceOptions.StepTimeout, of an instance in this process.
-type PendingError struct {
-	Instance string
-	FMU      string        // name of the file
-	Time     float64       // s, where the step began
-	Limit    time.Duration // the StepTimeout
-	Err      error         // of fmi2CancelStep; nil = the step was cancelled
-}
-
-// Error names instance, FMU, call, time and remedy.
-func (e *PendingError) Error() string {
-	end := "and was cancelled"
-	if e.Err != nil {
-		end = fmt.Sprintf("and cannot be cancelled (%v)", e.Err)
-	}
-	return fmt.Sprintf("%s: fmi2DoStep of %s at t = %.12g s: the step was still pending after %v %s; %s",
-		e.Instance, e.FMU, e.Time, e.Limit, end, moreTime)
-}
-
-// Unwrap returns the error of fmi2CancelStep.
-func (e *PendingError) Unwrap() error { return e.Err }
-
 const moreTime = "if the FMU needs longer steps, give them more time (--step-timeout)"
 
 // pend begins to measure how long a step is Pending.
@@ -51,10 +28,15 @@ func (in *Instance) giveUp() error {
 		in.state = StateFatal
 		return errors.Join(in.remote.lost(fmi2.DoStep.String(), &Ended{Reason: cause}), in.remote.Disconnect())
 	}
-	e := &PendingError{Instance: in.name, FMU: filepath.Base(in.fmu.Path), Time: in.from, Limit: in.pending.Limit}
-	e.Err = in.CancelStep()
-	if in.state == StateStepInProgress { // not cancelled: no call is legal
-		in.state, in.gone = StateFatal, e
+	late := fmt.Sprintf("%s: fmi2DoStep of %s at t = %.12g s: the step was still pending after %v",
+		in.name, filepath.Base(in.fmu.Path), in.from, in.pending.Limit)
+	err := in.CancelStep()
+	if err == nil {
+		return fmt.Errorf("%s and was cancelled; %s", late, moreTime)
 	}
-	return e
+	err = fmt.Errorf("%s and cannot be cancelled (%w); %s", late, err, moreTime)
+	if in.state == StateStepInProgress { // no call is legal
+		in.state, in.gone = StateFatal, err
+	}
+	return err
 }

@@ -382,7 +382,7 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 // before the first Keep, after Reset, or in Terminate and Free. A restart loses the
 // states that were saved before the last Keep.
 //
-// The FMU must be able to serialise its state, or the error is a *CapabilityError. On another machine Keep does
+// The FMU must be able to serialise its state, or the error is a *UsageError. On another machine Keep does
 // nothing if the last state is less than keepInterval old, since more calls to repeat take less time than states
 // that travel.
 func (in *Instance) Keep() error {

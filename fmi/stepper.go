@@ -50,8 +50,8 @@ type Stepper struct {
 	posted bool // the step has been sent to a separate process
 }
 
-// NewStepper prepares the calls of a plan. The error is a *CapabilityError if the FMU
-// does not support a call.
+// NewStepper prepares the calls of a plan. The error is a *UsageError if the FMU does
+// not support a call.
 func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
 	if s := in.State(); s == StateFatal || s == StateFreed {
 		return nil, in.refuse(fmi2.DoStep, s)
