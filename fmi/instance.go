@@ -123,7 +123,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	}
 	in.log = &fmi2.Log{Instance: name, FMU: filepath.Base(f.Path), VariableName: f.variableName, Keep: report, All: o.LoggingOn}
 	if o.Log != nil {
-		in.log.Sink = func(m fmi2.Message) { o.Log(public(m)) }
+		in.log.Sink = func(m native.Message) { o.Log(public(m)) }
 	}
 	var err error
 	if o.Launcher == nil {

@@ -1,6 +1,9 @@
 package fmi
 
-import "github.com/macrostep/macrostep/fmi/internal/fmi2"
+import (
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
+)
 
 // LogMessage is a message of an FMU, or of this package about it (category
 // OwnCategory).
@@ -19,6 +22,6 @@ const OwnCategory = fmi2.OwnCategory
 const WrongEnvironment = fmi2.WrongEnvironment
 
 // public converts a message for the caller.
-func public(m fmi2.Message) LogMessage {
+func public(m native.Message) LogMessage {
 	return LogMessage{m.Instance, Status(m.Status), m.Category, m.Text}
 }

@@ -348,7 +348,7 @@ func (r *remote) print(line string, stderr bool) {
 		}
 		fmt.Fprintln(to, line)
 	}
-	r.in.log.Relay(fmi2.Message{Instance: r.in.name, Category: OutputCategory, Text: fmi2.ValidUTF8(line)})
+	r.in.log.Relay(native.Message{Instance: r.in.name, Category: OutputCategory, Text: fmi2.ValidUTF8(line)})
 }
 
 // OutputCategory is the category of messages with a line that an FMU in a separate

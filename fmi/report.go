@@ -259,7 +259,7 @@ var messages struct {
 }
 
 // report stores a message for the parent.
-func report(m fmi2.Message) {
+func report(m native.Message) {
 	if process.Shared() == nil {
 		return
 	}

@@ -118,8 +118,8 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 			fail(t, in, fmi2.SetupExperiment, StatusWarning, 1)
 			must(t, in.SetupExperiment(Experiment{}))
 		}
-		report(fmi2.Message{Instance: strings.Repeat("long", 100), Text: strings.Repeat("ä", 500)})
-		report(fmi2.Message{Instance: "odd", Status: int32(StatusErr), Text: "a\x1b[31m\xff\nb"})
+		report(native.Message{Instance: strings.Repeat("long", 100), Text: strings.Repeat("ä", 500)})
+		report(native.Message{Instance: "odd", Status: int32(StatusErr), Text: "a\x1b[31m\xff\nb"})
 		die()
 	},
 }

@@ -13,13 +13,6 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// Message is a message of an FMU, or of macrostep about it.
-type Message struct {
-	Instance       string
-	Status         int32
-	Category, Text string // valid UTF-8
-}
-
 // Messages of macrostep.
 const (
 	OwnCategory      = "macrostep" // of messages
@@ -58,15 +51,16 @@ func (q *Log) Unregister() { native.Unlisten(q.handle) }
 func (q *Log) Name() string { return q.Instance }
 
 // Logged receives a message from C.
-func (q *Log) Logged(l native.Logged) {
-	if l.Unreadable {
+func (q *Log) Logged(m native.Message, readable, wrong bool) {
+	if !readable {
 		q.Say(StatusOK, "the FMU logs an unreadable text or invalid arguments")
 		return
 	}
 	if q.VariableName != nil {
-		l.Text = ExpandReferences(l.Text, q.VariableName)
+		m.Text = ExpandReferences(m.Text, q.VariableName)
 	}
-	q.receive(Message{q.Instance, l.Status, ValidUTF8(l.Category), ValidUTF8(l.Text)}, l.Wrong)
+	m.Instance, m.Category, m.Text = q.Instance, ValidUTF8(m.Category), ValidUTF8(m.Text)
+	q.receive(m, wrong)
 }
 
 // ValidUTF8 returns text of an FMU in UTF-8. Bytes that are not are taken as Latin-1, which older tools write.
@@ -182,12 +176,12 @@ type Log struct {
 	FMU          string // name of its file
 	handle       uintptr
 	VariableName func(kind byte, vr uint32) (string, bool)
-	Sink         func(Message)
-	Keep         func(Message) // receives all messages of the FMU, including dropped ones, one at a time; may be nil
-	All          bool          // drop none
+	Sink         func(native.Message)
+	Keep         func(native.Message) // receives all messages of the FMU, including dropped ones, one at a time; may be nil
+	All          bool                 // drop none
 
 	mu         sync.Mutex
-	queue      []Message
+	queue      []native.Message
 	delivering bool
 	recent     []string
 	warned     bool // of a wrong componentEnvironment
@@ -198,7 +192,7 @@ type Log struct {
 }
 
 // receive queues a message of the FMU.
-func (q *Log) receive(m Message, wrong bool) {
+func (q *Log) receive(m native.Message, wrong bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.remember(m)
@@ -223,7 +217,7 @@ func (q *Log) receive(m Message, wrong bool) {
 }
 
 // Relay queues a message from the Log of another process, without bounds.
-func (q *Log) Relay(m Message) {
+func (q *Log) Relay(m native.Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if m.Category != OwnCategory {
@@ -236,7 +230,7 @@ func (q *Log) Relay(m Message) {
 }
 
 // remember stores the last lines at Warning or above. The caller holds q.mu.
-func (q *Log) remember(m Message) {
+func (q *Log) remember(m native.Message) {
 	if q.Keep != nil {
 		q.Keep(m)
 	}
@@ -276,8 +270,8 @@ func (q *Log) Close() {
 	q.deliver()
 }
 
-func (q *Log) own(s int32, text string) Message {
-	return Message{q.Instance, s, OwnCategory, q.FMU + ": " + text}
+func (q *Log) own(s int32, text string) native.Message {
+	return native.Message{Instance: q.Instance, Status: s, Category: OwnCategory, Text: q.FMU + ": " + text}
 }
 
 // deliver passes the queue to Sink, unless another caller does. The caller holds q.mu.
@@ -296,7 +290,7 @@ func (q *Log) deliver() {
 }
 
 // hand calls Sink without the lock.
-func (q *Log) hand(m Message) {
+func (q *Log) hand(m native.Message) {
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	q.Sink(m)

@@ -8,15 +8,16 @@ import (
 // Listener receives the log messages of an instance, in any thread.
 type Listener interface {
 	Name() string // of the instance
-	Logged(Logged)
+	// Logged gets the formatted text and the category as C gave them. readable is false if they are not readable, then
+	// they are empty; wrong is true if the environment was wrong and the instance was found by its name.
+	Logged(m Message, readable, wrong bool)
 }
 
-// Logged is one call of the logger.
-type Logged struct {
+// Message is a message of an FMU, or of macrostep about it.
+type Message struct {
+	Instance       string // set by the Listener
 	Status         int32
-	Category, Text string // as C gave them; the text is formatted
-	Wrong          bool   // the environment was wrong; the instance was found by its name
-	Unreadable     bool   // text or arguments are unreadable; the other fields are empty
+	Category, Text string
 }
 
 // handleBase precedes the environments of instances. These are numbers that are looked
@@ -78,16 +79,15 @@ func receiveLog(environment, instance uintptr, status int32, category, message u
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() { _ = recover() }()
 	if l, wrong := findListener(environment, instance); l != nil {
-		m := readLogged(category, message, args)
-		m.Status, m.Wrong = status, wrong
-		l.Logged(m)
+		m, readable := readMessage(category, message, args)
+		m.Status = status
+		l.Logged(m, readable, wrong)
 	}
 }
 
-// readLogged reads the texts of a message.
-func readLogged(category, message uintptr, args *slots) (m Logged) {
-	m.Unreadable = true
+// readMessage reads the texts of a message.
+func readMessage(category, message uintptr, args *slots) (m Message, readable bool) {
 	defer func() { _ = recover() }()
 	text := cformat(String(message, maxMessage), args)
-	return Logged{Category: String(category, maxField), Text: text}
+	return Message{Category: String(category, maxField), Text: text}, true
 }

@@ -432,10 +432,10 @@ func (r *Client) readTexts(a *wireReader, p, n uintptr) error {
 }
 
 // ReadMessage decodes a log message of a Host.
-func ReadMessage(instance string, message []byte) (m fmi2.Message, ok bool) {
+func ReadMessage(instance string, message []byte) (m native.Message, ok bool) {
 	a := wireReader{rest: message}
 	a.word() // its number, see Group
-	m = fmi2.Message{Instance: instance, Status: int32(a.word()), Category: a.text(), Text: a.text()}
+	m = native.Message{Instance: instance, Status: int32(a.word()), Category: a.text(), Text: a.text()}
 	return m, !a.bad
 }
 

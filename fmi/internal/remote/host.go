@@ -283,7 +283,7 @@ func (h *instance) load(r *wireReader) error {
 	}
 	h.log = &fmi2.Log{FMU: name, Sink: h.forward, All: all}
 	if h.keep != nil {
-		h.log.Keep = func(m fmi2.Message) { h.keep(m.Text) }
+		h.log.Keep = func(m native.Message) { h.keep(m.Text) }
 	}
 	say := h.out.text
 	if h.place != nil { // the Client is on another machine
@@ -313,7 +313,7 @@ func (h *instance) load(r *wireReader) error {
 }
 
 // forward encodes and sends a log message.
-func (h *instance) forward(m fmi2.Message) {
+func (h *instance) forward(m native.Message) {
 	var w wireWriter
 	w.word(h.number)
 	w.word(uint64(uint32(m.Status)))
