@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -132,8 +131,7 @@ type remote struct {
 	slot        *FMUState // of Keep
 	state, next []byte    // from SerializeFMUState: of the last Keep, and a buffer for the next
 
-	mu    sync.Mutex
-	lines []string // last messages
+	last diag.LastLines // messages
 }
 
 func newRemote(in *Instance, l Launcher, o *InstanceOptions) *remote {
@@ -223,9 +221,7 @@ func (f *FMU) Place(ctx context.Context) ([]byte, error) {
 func (r *remote) launch(l Launcher, again bool) (protocol.Link, error) {
 	f := r.in.fmu
 	if again {
-		r.mu.Lock()
-		r.lines = r.lines[:0]
-		r.mu.Unlock()
+		r.last.Take()
 		r.kept = time.Time{} // so that the calls need not be repeated again
 		for _, state := range r.in.states {
 			state.lost = state.epoch < r.Epoch
@@ -287,16 +283,15 @@ func (r *remote) lost(call string, cause error) error {
 	}
 	e := &ProcessError{Instance: r.in.name, FMU: filepath.Base(r.in.fmu.Path), Func: call,
 		Time: r.Time, Timed: r.Timed, Host: r.host, Err: cause}
-	r.mu.Lock()
-	e.Lines = append(e.Lines, r.lines...)
-	r.mu.Unlock()
+	e.Lines = r.last.Lines()
 	var end *Ended
 	if errors.As(cause, &end) {
 		if len(end.Said) > 0 {
-			e.Lines = nil
-		}
-		for _, text := range end.Said {
-			e.Lines = fmi2.LastLines(e.Lines, fmi2.ExpandReferences(fmi2.ValidUTF8(text), r.in.fmu.variableName))
+			var said diag.LastLines
+			for _, text := range end.Said {
+				said.Add(fmi2.Escaped(fmi2.ExpandReferences(fmi2.ValidUTF8(text), r.in.fmu.variableName)))
+			}
+			e.Lines = said.Lines()
 		}
 		e.Lines = append(e.Lines, quoted(end.Output)...)
 	}
@@ -331,7 +326,7 @@ func (r *remote) relay(message []byte) {
 	}
 	if m.Category != fmi2.OwnCategory {
 		m.Text = fmi2.ExpandReferences(m.Text, r.in.fmu.variableName)
-		r.remember(m.Text)
+		r.last.Add(fmi2.Escaped(m.Text))
 	}
 	r.in.log.Relay(m)
 }
@@ -354,13 +349,6 @@ func (r *remote) print(line string, stderr bool) {
 // OutputCategory is the category of messages with a line that an FMU in a separate
 // process has printed.
 const OutputCategory = "output"
-
-// remember adds to the last messages.
-func (r *remote) remember(text string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lines = fmi2.LastLines(r.lines, text)
-}
 
 // instantiateIn makes the instance in a separate process.
 func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {

@@ -246,7 +246,7 @@ type message struct {
 	nInstance, nText uint32
 	_                uint32
 	instance         [96]byte
-	text             [fmi2.MaxLine]byte
+	text             [diag.MaxLine]byte
 }
 
 const keptMessages = 8
@@ -273,7 +273,7 @@ func report(m native.Message) {
 	to := &messages.all[messages.count%keptMessages]
 	atomic.StoreUint64(&to.count, 0)
 	to.status = m.Status
-	to.nInstance, to.nText = put(to.instance[:], m.Instance), put(to.text[:], diag.Clip(m.Text, fmi2.MaxLine-len("…")))
+	to.nInstance, to.nText = put(to.instance[:], m.Instance), put(to.text[:], diag.Clip(m.Text, diag.MaxLine-len("…")))
 	atomic.StoreUint64(&to.count, messages.count)
 }
 

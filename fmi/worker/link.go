@@ -155,7 +155,7 @@ func (l *link) ended(err error) error {
 		e.Reason, e.Crash = l.process.reason()
 	}
 	l.active, e.Begun = l.shared.begun()
-	e.Output, e.Said = l.process.output(), l.shared.said()
+	e.Output, e.Said = l.process.output.Lines(), l.shared.said()
 	if l.memory > 0 && hung == nil {
 		e.Reason += fmt.Sprintf("; its memory is limited to %d MiB", l.memory/mebibyte)
 		if most := process.Peak(l.process.State()); most > 0 {
@@ -183,7 +183,7 @@ func (l *link) Close() (err error) {
 		err = &fmi.Ended{Reason: (&hungError{limit}).Error()}
 	} else if !l.gone && !l.process.State().Success() {
 		reason, _ := l.process.reason()
-		err = &fmi.Ended{Reason: reason, Output: l.process.output()}
+		err = &fmi.Ended{Reason: reason, Output: l.process.output.Lines()}
 	}
 	_ = l.life.Close()
 	_ = l.answers.Close()

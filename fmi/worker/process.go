@@ -18,13 +18,10 @@ type workerProcess struct {
 
 	printing sync.Mutex // held while a line is passed on
 
-	mu    sync.Mutex
-	lines []string // last lines of output
+	output diag.LastLines
 }
 
 const (
-	keptLines   = 4
-	lineLength  = 400
 	outputGrace = 200 * time.Millisecond // for the output of an ended worker
 	closeGrace  = time.Second            // for a worker to end after an error
 	mebibyte    = 1 << 20
@@ -71,7 +68,7 @@ func (p *workerProcess) read(output *os.File, print func(string)) {
 		line, err := s.ReadSlice('\n')
 		text := strings.TrimRight(string(line), "\r\n")
 		if text != "" {
-			p.keep(text)
+			p.output.Add(text)
 			p.printing.Lock()
 			print(text)
 			p.printing.Unlock()
@@ -80,21 +77,6 @@ func (p *workerProcess) read(output *os.File, print func(string)) {
 			return
 		}
 	}
-}
-
-func (p *workerProcess) keep(line string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.lines) == keptLines {
-		p.lines = append(p.lines[:0], p.lines[1:]...)
-	}
-	p.lines = append(p.lines, diag.Clip(line, lineLength))
-}
-
-func (p *workerProcess) output() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return append([]string(nil), p.lines...)
 }
 
 // within waits up to d for the end of process and output, and reports whether they have ended.

@@ -11,6 +11,7 @@ import (
 	"runtime"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/archive"
 )
 
 // Record is a folder with files about FMUs that have crashed, which are isolated in later runs.
@@ -63,19 +64,5 @@ func (r *Record) Take(to fmi.Launch, e *fmi.Ended) (known bool) {
 	if err != nil || os.MkdirAll(filepath.Dir(r.Path(to.Hash)), 0o700) != nil {
 		return false
 	}
-	temp, err := os.CreateTemp(filepath.Dir(r.Path(to.Hash)), ".crash-*")
-	if err != nil {
-		return false
-	}
-	_, err = temp.Write(append(data, '\n'))
-	if closed := temp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), r.Path(to.Hash))
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-	}
-	return err == nil
+	return archive.WriteFile(r.Path(to.Hash), append(data, '\n')) == nil
 }

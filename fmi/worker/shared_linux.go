@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/internal/remote"
 )
 
@@ -44,9 +45,9 @@ type control struct {
 	_        [32]byte
 	progress [192]byte
 	messages atomic.Uint64 // number of log messages of the FMU, including dropped ones
-	last     [keptLines]struct {
+	last     [diag.KeptLines]struct {
 		length uint64
-		text   [lineLength]byte
+		text   [diag.MaxLine]byte
 	}
 }
 
@@ -274,9 +275,9 @@ func (s *shared) said() []string {
 	}
 	var out []string
 	n := s.c.messages.Load()
-	for k := n - min(n, keptLines); k < n; k++ {
-		line := &s.c.last[k%keptLines]
-		out = append(out, string(line.text[:min(line.length, lineLength)]))
+	for k := n - min(n, diag.KeptLines); k < n; k++ {
+		line := &s.c.last[k%diag.KeptLines]
+		out = append(out, string(line.text[:min(line.length, diag.MaxLine)]))
 	}
 	return out
 }
@@ -289,7 +290,7 @@ func (s *shared) keep(text string) {
 		return
 	}
 	n := s.c.messages.Load()
-	line := &s.c.last[n%keptLines]
+	line := &s.c.last[n%diag.KeptLines]
 	line.length = uint64(copy(line.text[:], text))
 	s.c.messages.Store(n + 1)
 }

@@ -164,8 +164,6 @@ const (
 	logWindow   = time.Second
 	MaxMessages = 2000
 	logMaxBytes = 1 << 20
-	recentLines = 4   // kept for StatusError.Msg
-	MaxLine     = 400 // bytes of each
 )
 
 // Log receives the messages of an instance from any thread and passes them to Sink one at a
@@ -183,8 +181,8 @@ type Log struct {
 	mu         sync.Mutex
 	queue      []native.Message
 	delivering bool
-	recent     []string
-	warned     bool // of a wrong componentEnvironment
+	recent     diag.LastLines // for StatusError.Msg
+	warned     bool           // of a wrong componentEnvironment
 
 	window       time.Time
 	count, bytes int // in the window
@@ -235,16 +233,8 @@ func (q *Log) remember(m native.Message) {
 		q.Keep(m)
 	}
 	if m.Status != StatusOK && m.Status != StatusPending {
-		q.recent = LastLines(q.recent, m.Text)
+		q.recent.Add(Escaped(m.Text))
 	}
-}
-
-// LastLines adds a shortened line to the last four.
-func LastLines(lines []string, line string) []string {
-	if len(lines) == recentLines {
-		lines = append(lines[:0], lines[1:]...)
-	}
-	return append(lines, diag.Clip(Escaped(line), MaxLine))
 }
 
 // Say queues a message of macrostep about the instance: a warning, or with StatusOK a note.
@@ -297,10 +287,4 @@ func (q *Log) hand(m native.Message) {
 }
 
 // TakeRecent returns and clears the last lines at Warning or above.
-func (q *Log) TakeRecent() string {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	s := strings.Join(q.recent, "; ")
-	q.recent = q.recent[:0]
-	return s
-}
+func (q *Log) TakeRecent() string { return strings.Join(q.recent.Take(), "; ") }

@@ -53,7 +53,7 @@ func TestEscaped(t *testing.T) {
 		"\u0085next":       `\x85next`,
 		"a    b":           "a b",
 	} {
-		if got := LastLines(nil, in); len(got) != 1 || got[0] != want {
+		if got := Escaped(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}
