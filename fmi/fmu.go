@@ -232,14 +232,7 @@ func Hash(path string) (string, error) {
 	if info.IsDir() {
 		return hashTree(path)
 	}
-	r, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer r.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, r)
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
+	return archive.HashFile(path)
 }
 
 // isFile reports whether a path is a regular file or a link to one.
@@ -269,17 +262,9 @@ func hashTree(dir string) (string, error) {
 		if !isFile(path) {
 			return nil
 		}
-		r, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		one := sha256.New()
-		if _, err := io.Copy(one, r); err != nil {
-			return err
-		}
-		fmt.Fprintf(h, "%s\x00%x\n", filepath.ToSlash(rel), one.Sum(nil))
-		return nil
+		one, err := archive.HashFile(path)
+		fmt.Fprintf(h, "%s\x00%s\n", filepath.ToSlash(rel), strings.TrimPrefix(one, "sha256:"))
+		return err
 	})
 	return "sha256-tree:" + hex.EncodeToString(h.Sum(nil)), err
 }

@@ -33,7 +33,7 @@ var allowed = []struct {
 	{"fmi/secret", []string{"fmi/diag"}, nil},
 	{"fmi/description", []string{"fmi/diag", "fmi/unit"}, []string{"golang.org/x/text"}},
 	{"fmi/internal/native", []string{"fmi/process"}, []string{"github.com/ebitengine/purego", "golang.org/x/sys"}},
-	{"fmi/internal/fmi2", []string{"fmi/diag", "fmi/internal/native"}, nil},
+	{"fmi/internal/fmi2", []string{"fmi/archive", "fmi/diag", "fmi/internal/native"}, nil},
 	{"fmi/internal/remote", []string{"fmi/diag", "fmi/internal/fmi2", "fmi/internal/native"}, nil},
 	{"fmi", []string{"fmi/diag", "fmi/description", "fmi/archive", "fmi/csrc", "fmi/internal/fmi2", "fmi/internal/native", "fmi/internal/remote", "fmi/process"}, nil},
 	{"ssp/graph", nil, nil},

@@ -429,9 +429,23 @@ func (a *Archive) Close() error {
 
 // Hash returns "sha256:" and the digest of the archive.
 func (a *Archive) Hash() (string, error) {
+	return digest(a.path, io.NewSectionReader(a.src, 0, a.size))
+}
+
+// HashFile returns "sha256:" and the digest of a file. The error names the file.
+func HashFile(path string) (string, error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	return digest(path, r)
+}
+
+func digest(path string, r io.Reader) (string, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(a.src, 0, a.size)); err != nil {
-		return "", fmt.Errorf("%s: %w", a.path, err)
+	if _, err := io.Copy(h, r); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -1,14 +1,13 @@
 package fmi2
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 
+	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -113,12 +112,11 @@ func Load(p *File, t native.Tag) (_ *Library, changes []string, err error) {
 
 // ContentKey returns the hash of the content of a file, or its path if it is unreadable.
 func ContentKey(path string) string {
-	data, err := os.ReadFile(path)
+	key, err := archive.HashFile(path)
 	if err != nil {
 		return path
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return key
 }
 
 // resolve finds the functions and calls those on types platform and version.
