@@ -50,8 +50,11 @@ type InstanceOptions struct {
 	// separate process is ended and not replaced. The Launcher limits the time of calls
 	// that do not return.
 	StepTimeout time.Duration
-	// Context cancels compiling, if Load has not been called; nil = context.Background().
+	// Context cancels compiling, if Load has not been called. After its end, the instance waits for another machine only as long
+	// as that gives signs of life. nil = context.Background().
 	Context context.Context
+	// NoState: the state of the FMU is not to be relied on. On another machine the instance ends with the connection.
+	NoState bool
 }
 
 // Instance is one instance of an FMU for Co-Simulation. It has one caller at a

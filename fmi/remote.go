@@ -46,6 +46,8 @@ type Launch struct {
 	Output func(line string, stderr bool)
 	// Tell receives warnings about the connection.
 	Tell func(text string)
+	// Context is that of InstanceOptions.
+	Context context.Context
 }
 
 // Link is the connection to a process. It has one caller at a time.
@@ -122,11 +124,13 @@ func (e *ProcessError) Unwrap() error { return e.Err }
 type remote struct {
 	*protocol.Client
 	in   *Instance
-	err  error     // of a process that has ended
-	host string    // name of another machine; "" = this one
-	dir  string    // working folder
-	mute bool      // what the FMU prints is dropped
-	kept time.Time // of the last Keep
+	err  error         // of a process that has ended
+	host string        // name of another machine; "" = this one
+	dir  string        // working folder
+	mute bool          // what the FMU prints is dropped
+	kept time.Time     // of the last Keep
+	took time.Duration // by it
+	ctx  context.Context
 
 	slot        *FMUState // of Keep
 	state, next []byte    // from SerializeFMUState: of the last Keep, and a buffer for the next
@@ -142,7 +146,10 @@ func newRemote(in *Instance, l Launcher, o *InstanceOptions) *remote {
 	r.Client = &protocol.Client{Name: in.name, All: in.log.All, Begun: begun, Lost: r.lost, Say: in.Tell,
 		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
 	c := in.fmu.Description.CoSimulation
-	r.Limit, r.Serialises = o.Restarts, c != nil && c.CanGetAndSetFMUState && c.CanSerializeFMUState
+	r.Limit, r.Serialises = o.Restarts, !o.NoState && c != nil && c.CanGetAndSetFMUState && c.CanSerializeFMUState
+	if r.ctx = o.Context; r.ctx == nil {
+		r.ctx = context.Background()
+	}
 	if e, ok := l.(Elsewhere); ok {
 		r.host = e.Host()
 		r.Severed = func(err error) bool {
@@ -157,7 +164,7 @@ func newRemote(in *Instance, l Launcher, o *InstanceOptions) *remote {
 // returns the findings of Instantiate with the same Launcher in advance. ctx cancels compiling.
 func (f *FMU) LoadIn(ctx context.Context, l Launcher) (*diag.List, error) {
 	f.told.Store(true)
-	r := newRemote(&Instance{fmu: f, name: filepath.Base(f.Path), log: &fmi2.Log{}}, l, &InstanceOptions{})
+	r := newRemote(&Instance{fmu: f, name: filepath.Base(f.Path), log: &fmi2.Log{}}, l, &InstanceOptions{Context: ctx})
 	r.mute = true // the process of an instance prints it again
 	err, ended := r.open(ctx), r.end()
 	if crash := (*ProcessError)(nil); !errors.As(ended, &crash) { // else that of an instance reports it again
@@ -235,7 +242,7 @@ func (r *remote) launch(l Launcher, again bool) (protocol.Link, error) {
 		}
 	}
 	return l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName, Dir: r.dir,
-		Log: r.relay, Output: r.print, Tell: r.in.Tell})
+		Log: r.relay, Output: r.print, Tell: r.in.Tell, Context: r.ctx})
 }
 
 // begun reports whether an error of a Link is an *Ended, and how many calls were begun.
@@ -297,7 +304,7 @@ func (r *remote) lost(call string, cause error) error {
 	}
 	serialises := r.in.fmu.Description.CoSimulation.CanSerializeFMUState
 	switch {
-	case end != nil && end.Lost && !serialises:
+	case end != nil && end.Lost && !r.Serialises:
 		e.Remedy = "the FMU cannot serialise its state, so no run goes on after the loss of its host"
 	case end == nil || !end.Crash || r.Limit > 0, call == fmi2.Terminate.String(), call == fmi2.FreeInstance.String():
 	case serialises:
@@ -371,19 +378,16 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 // states that were saved before the last Keep.
 //
 // The FMU must be able to serialise its state, or the error is a *UsageError. On another machine Keep does
-// nothing if the last state is less than keepInterval old, since more calls to repeat take less time than states
-// that travel.
+// nothing if the last state is less than keepInterval old, or than keepShare times as long as it took, since more calls to
+// repeat take less time than states that travel.
 func (in *Instance) Keep() error {
 	r := in.remote
 	if r == nil || !r.Replaceable() {
 		return in.argument(fmi2.SerializeFMUState, "the instance has no restarts (InstanceOptions.Restarts)")
 	}
-	if r.host != "" {
-		now := time.Now()
-		if r.Kept() && now.Sub(r.kept) < keepInterval {
-			return nil
-		}
-		r.kept = now
+	began := time.Now()
+	if r.host != "" && r.Kept() && began.Sub(r.kept) < max(keepInterval, keepShare*r.took) {
+		return nil
 	}
 	var err error
 	if r.slot, err = in.GetFMUState(r.slot); err != nil {
@@ -394,10 +398,15 @@ func (in *Instance) Keep() error {
 	}
 	r.state, r.next = r.next, r.state
 	r.Client.Keep(r.state[stateHeader:])
+	r.kept = time.Now()
+	r.took = r.kept.Sub(began)
 	return nil
 }
 
-const keepInterval = 250 * time.Millisecond
+const (
+	keepInterval = 250 * time.Millisecond
+	keepShare    = 10
+)
 
 // Restart describes a process of an instance that ended and was replaced.
 type Restart struct {

@@ -250,9 +250,10 @@ func TestHostAbilities(t *testing.T) {
 	if string(read(t, r.path("results.csv"))) != string(read(t, local.results)) {
 		t.Error("a resumed run on a host differs from a local one")
 	}
-	o = complete(t, path, flag, "--quirk", "wheel=noRollback", "--stop-time", "0.1")
-	if want := "is lost, the run ends and keeps its rows, because the state of wheel cannot be serialised"; strings.Count(o.output, want) != 1 {
-		t.Error(o.output)
+	r = start(t, "run", path, flag, "--quirk", "wheel=noRollback", "--stop-time", "0.1")
+	want := "is lost, the run ends and keeps its rows, because the state of wheel cannot be serialised"
+	if code := r.end(); code != 0 || strings.Count(r.out.String(), want) != 1 {
+		t.Errorf("exit code %d\n%s", code, r.out.String())
 	}
 	o = run(t, fmu(t, "misbehave"), flag, "--set", "fault=Segfault", "--set", "at=0.35", "--step-size", "0.001", "--stop-time", "1")
 	if o.code == 0 || o.rows < 3 || o.manifest.Status == "complete" {

@@ -115,7 +115,7 @@ func BenchmarkBeside(b *testing.B) {
 				must(b, os.Truncate(path, 1<<30))
 				others.Go(func() {
 					for ctx.Err() == nil {
-						c, err := host.NewClient(ticket, "", host.ClientOptions{Context: ctx})
+						c, err := host.NewClient(ticket, "", host.ClientOptions{})
 						must(b, err)
 						stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 						_, err = c.Launcher(host.Place{}).Launch(fmi.Launch{Instance: "x", FMU: path, Hash: "sha256:" + strings.Repeat("0", 64)})

@@ -25,8 +25,6 @@ type ClientOptions struct {
 	Program string // version of the program, for messages
 	// Timeout is how long to try to reach the host, and how long it may give no sign; 0 = DefaultTimeout. It is at least a second.
 	Timeout time.Duration
-	// Context ends attempts to reach the host, and waits for one that gives no sign; nil = nothing does.
-	Context context.Context
 }
 
 // DefaultTimeout is that of ClientOptions.
@@ -37,7 +35,7 @@ type Client struct {
 	ticket Ticket
 	dial   func(context.Context) (net.Conn, error)
 	o      ClientOptions
-	ctx    context.Context // also ends when the client is closed
+	ctx    context.Context // ends when the client is closed
 	end    context.CancelCauseFunc
 
 	connecting sync.Mutex
@@ -63,11 +61,8 @@ func NewClient(where, dir string, o ClientOptions) (*Client, error) {
 
 func newClient(t Ticket, dial func(context.Context) (net.Conn, error), o ClientOptions) *Client {
 	o.Timeout = max(cmp.Or(o.Timeout, DefaultTimeout), time.Second)
-	if o.Context == nil {
-		o.Context = context.Background()
-	}
 	c := &Client{ticket: t, dial: dial, o: o}
-	c.ctx, c.end = context.WithCancelCause(o.Context)
+	c.ctx, c.end = context.WithCancelCause(context.Background())
 	return c
 }
 
@@ -109,8 +104,11 @@ func (l *launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 	if limits := l.place.Limits; limits != nil {
 		a.Timeout, a.Memory = limits.Timeout.Seconds(), limits.Memory
 	}
+	if to.Context == nil {
+		to.Context = context.Background()
+	}
 	for tries := 1; ; tries++ {
-		s, err := l.client.connected(to.Tell)
+		s, err := l.client.connected(to.Context, to.Tell)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +116,7 @@ func (l *launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 		switch {
 		case err == nil:
 			return k, nil
-		case s.alive() || tries == mostConnections || !l.client.again(err):
+		case s.alive() || tries == mostConnections || !l.client.again(to.Context, err):
 			return nil, err
 		}
 	}
@@ -126,17 +124,22 @@ func (l *launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 
 // again reports whether another connection may help after the loss of one. It does not if the host speaks nonsense, or says
 // nothing again and again.
-func (c *Client) again(err error) bool {
-	return c.ctx.Err() == nil && !errors.Is(err, remote.ErrFrame) && c.silences.Load() < mostSilences
+func (c *Client) again(ctx context.Context, err error) bool {
+	return c.over(ctx) == nil && !errors.Is(err, remote.ErrFrame) && c.silences.Load() < mostSilences
+}
+
+// over returns why nobody waits for the host any more, nil if somebody does.
+func (c *Client) over(ctx context.Context) error {
+	return cmp.Or(context.Cause(c.ctx), context.Cause(ctx))
 }
 
 // Status returns the description of the host, its FMUs, and the time of a round trip to it.
-func (c *Client) Status() (Status, []Offer, time.Duration, error) {
-	s, err := c.connected(nil)
+func (c *Client) Status(ctx context.Context) (Status, []Offer, time.Duration, error) {
+	s, err := c.connected(ctx, nil)
 	if err != nil {
 		return Status{}, nil, 0, err
 	}
-	r, err := s.ask(&ask{List: true})
+	r, err := s.ask(ctx, &ask{List: true})
 	if err == nil && r.About == nil {
 		err = fmt.Errorf("host %s: %w", c.ticket.Address, remote.ErrFrame)
 	}
@@ -146,7 +149,7 @@ func (c *Client) Status() (Status, []Offer, time.Duration, error) {
 	const least = 20 * time.Millisecond // some clocks are coarse
 	began := time.Now()
 	for trips := 1; ; trips++ {
-		if _, err := s.ask(&ask{}); err != nil {
+		if _, err := s.ask(ctx, &ask{}); err != nil {
 			return Status{}, nil, 0, err
 		}
 		if took := time.Since(began); took > least && trips >= 5 {
@@ -182,7 +185,7 @@ func (e *RefusedError) Error() string {
 const tellAfter = time.Second
 
 // connected returns the session of the connection. If there is none, it tries to make one for as long as it may.
-func (c *Client) connected(tell func(string)) (*clientSession, error) {
+func (c *Client) connected(by context.Context, tell func(string)) (*clientSession, error) {
 	c.connecting.Lock()
 	defer c.connecting.Unlock()
 	c.mu.Lock()
@@ -194,14 +197,18 @@ func (c *Client) connected(tell func(string)) (*clientSession, error) {
 	if c.failure != nil && time.Since(c.failed) < c.o.Timeout { // for another instance
 		return nil, c.failure
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, c.o.Timeout)
+	ctx, cancel := context.WithTimeout(by, c.o.Timeout)
 	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
 	began, told := time.Now(), tell == nil
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		s, err := c.connect(ctx)
 		var unknown *net.DNSError
 		if op := (*net.OpError)(nil); errors.As(err, &op) {
 			err = op.Err // without the address
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errSilent
 		}
 		switch {
 		case err == nil:
@@ -210,19 +217,23 @@ func (c *Client) connected(tell func(string)) (*clientSession, error) {
 			return nil, err
 		case errors.As(err, &unknown) && unknown.IsNotFound:
 			return nil, fmt.Errorf("host %s: %w", c.ticket.Address, err)
-		case c.ctx.Err() != nil:
-			return nil, fmt.Errorf("host %s: %w", c.ticket.Address, context.Cause(c.ctx))
+		case c.over(by) != nil:
+			return nil, fmt.Errorf("host %s: %w", c.ticket.Address, c.over(by))
 		case !told && time.Since(began) > tellAfter:
 			told = true
 			tell(fmt.Sprintf("host %s cannot be reached (%v); trying again for %v", c.ticket.Address, err, c.o.Timeout))
 		}
 		select {
 		case <-ctx.Done():
-			if c.ctx.Err() != nil {
+			if c.over(by) != nil {
 				continue
 			}
+			remedy := ""
+			if tell != nil {
+				remedy = "; --host-timeout gives it more time"
+			}
 			c.failed = time.Now()
-			c.failure = fmt.Errorf("host %s could not be reached within %v: %w; --host-timeout gives it more time", c.ticket.Address, c.o.Timeout, err)
+			c.failure = fmt.Errorf("host %s could not be reached within %v: %w%s", c.ticket.Address, c.o.Timeout, err, remedy)
 			return nil, c.failure
 		case <-time.After(pause):
 		}
@@ -238,7 +249,7 @@ func (c *Client) connect(ctx context.Context) (*clientSession, error) {
 		return nil, err
 	}
 	due, _ := ctx.Deadline()
-	conn := newStream(c.ctx, n, max(time.Until(due), time.Millisecond))
+	conn := newStream(ctx, n, max(time.Until(due), time.Millisecond))
 	if err := c.greet(conn); err != nil {
 		_ = conn.Close() // err matters more
 		return nil, err
@@ -320,7 +331,7 @@ func (s *clientSession) open(to fmi.Launch, a *openAsk) (*link, error) {
 		s.uploading.Lock()
 		defer s.uploading.Unlock()
 		if missing, err = s.room(k, a); err == nil && missing { // no other instance has sent it meanwhile
-			if err = s.send(to.FMU, to.Hash); err == nil {
+			if err = s.send(to.Context, to.FMU, to.Hash); err == nil {
 				missing, err = s.room(k, a)
 			}
 		}
@@ -333,7 +344,7 @@ func (s *clientSession) open(to fmi.Launch, a *openAsk) (*link, error) {
 
 // room asks for room for an instance. It returns true if the FMU is missing.
 func (s *clientSession) room(k *link, a *openAsk) (missing bool, err error) {
-	r, err := s.ask(&ask{Open: a})
+	r, err := s.ask(k.to.Context, &ask{Open: a})
 	if err != nil || r.Missing {
 		return err == nil, err
 	}
@@ -344,13 +355,14 @@ func (s *clientSession) room(k *link, a *openAsk) (missing bool, err error) {
 	return false, nil
 }
 
-// until waits until done is true or the session has ended. The caller holds mu.
-func (s *clientSession) until(done func() bool) {
+// until waits until done is true or the session has ended, for somebody with a context. The caller holds mu.
+func (s *clientSession) until(by context.Context, done func() bool) {
 	for !done() && s.err == nil {
 		if s.reading {
 			s.turn.Wait()
 			continue
 		}
+		s.conn.ctx = by
 		if !s.waiting {
 			if len(s.pending) == 0 {
 				return
@@ -411,10 +423,10 @@ func (s *clientSession) read() {
 // take reads a message of the host.
 func (s *clientSession) take(kind uint64, content []byte) error {
 	switch {
-	case kind == kindAlive && (s.client.ctx.Err() == nil || time.Since(s.since) < s.conn.limit):
-		return nil
-	case kind == kindAlive:
+	case (kind == kindAlive || kind == kindSaid) && s.conn.ctx.Err() != nil && time.Since(s.since) > s.conn.limit:
 		return fmt.Errorf("it has not answered for %.3g s", time.Since(s.since).Seconds())
+	case kind == kindAlive:
+		return nil
 	case kind == kindReply && s.waiting && s.replied != nil:
 		r := &reply{}
 		if json.Unmarshal(content, r) != nil {
@@ -479,35 +491,38 @@ func (s *clientSession) fail(err error) {
 	s.turn.Broadcast()
 }
 
-// reason returns why the session has ended. The caller holds mu.
-func (s *clientSession) reason() error {
-	if s.client.ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", context.Cause(s.client.ctx), s.err)
+// reason returns why the session has ended for somebody with a context. The caller holds mu.
+func (s *clientSession) reason(by context.Context) error {
+	if why := s.client.over(by); why != nil {
+		return fmt.Errorf("%w: %w", why, s.err)
 	}
 	return s.err
 }
 
-func (s *clientSession) ask(a *ask) (*reply, error) { return s.exchange(document(kindAsk, a)) }
+func (s *clientSession) ask(by context.Context, a *ask) (*reply, error) {
+	return s.exchange(by, document(kindAsk, a))
+}
 
 // exchange sends a request that is not for FMUs, and returns its reply.
-func (s *clientSession) exchange(frame []byte) (*reply, error) {
+func (s *clientSession) exchange(by context.Context, frame []byte) (*reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.until(func() bool { return !s.waiting && !s.reading && len(s.pending) == 0 })
+	s.until(by, func() bool { return !s.waiting && !s.reading && len(s.pending) == 0 })
 	var r *reply
 	if s.err == nil {
 		s.replied, s.most = &r, maxReply
+		s.conn.ctx = by
 		s.request(frame)
-		s.until(func() bool { return r != nil })
+		s.until(by, func() bool { return r != nil })
 	}
 	if r == nil {
-		return nil, fmt.Errorf("host %s was lost: %w", s.client.ticket.Address, s.reason())
+		return nil, fmt.Errorf("host %s was lost: %w", s.client.ticket.Address, s.reason(by))
 	}
 	return r, s.client.refused(r)
 }
 
 // send sends an FMU.
-func (s *clientSession) send(path, hash string) error {
+func (s *clientSession) send(by context.Context, path, hash string) error {
 	a := &sendAsk{Name: filepath.Base(path), Hash: hash}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -534,13 +549,13 @@ func (s *clientSession) send(path, hash string) error {
 		return err
 	}
 	a.Size = info.Size()
-	if _, err := s.ask(&ask{Send: a}); err != nil {
+	if _, err := s.ask(by, &ask{Send: a}); err != nil {
 		return err
 	}
 	var frame []byte
 	for left := a.Size; left > 0; {
-		if s.client.ctx.Err() != nil {
-			return context.Cause(s.client.ctx)
+		if err := s.client.over(by); err != nil {
+			return err
 		}
 		frame = remote.BeginFrame(frame, kindPiece)
 		head := len(frame)
@@ -548,7 +563,7 @@ func (s *clientSession) send(path, hash string) error {
 		if _, err := io.ReadFull(in, frame[head:]); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if _, err := s.exchange(remote.EndFrame(frame)); err != nil {
+		if _, err := s.exchange(by, remote.EndFrame(frame)); err != nil {
 			return err
 		}
 		left -= int64(len(frame) - head)
@@ -592,7 +607,7 @@ func (k *link) Await() ([]byte, error) {
 	s := k.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.until(func() bool { return k.answered })
+	s.until(k.to.Context, func() bool { return k.answered })
 	if k.ended != nil || !k.answered {
 		return nil, k.gone()
 	}
@@ -604,7 +619,7 @@ func (k *link) gone() error {
 	switch s := k.session; {
 	case k.ended != nil:
 	case s.err != nil:
-		k.ended = &fmi.Ended{Reason: s.reason().Error(), Lost: s.client.again(s.err)}
+		k.ended = &fmi.Ended{Reason: s.reason(k.to.Context).Error(), Lost: s.client.again(k.to.Context, s.err)}
 	default:
 		k.ended = &fmi.Ended{Reason: "the host has answered, but not this request"}
 	}
@@ -626,7 +641,7 @@ func (k *link) Close() error {
 	var err error
 	if !over {
 		var r *reply
-		if r, err = s.ask(&ask{Close: &k.number}); err == nil && r.Ended != nil {
+		if r, err = s.ask(k.to.Context, &ask{Close: &k.number}); err == nil && r.Ended != nil {
 			err = r.Ended
 		}
 	}

@@ -57,7 +57,7 @@ func prepare(c net.Conn) net.Conn {
 // stream transports messages between a run and a host. Send may be called concurrently, also with Receive.
 type stream struct {
 	net.Conn
-	ctx    context.Context // after its end, waits take hurryTime
+	ctx    context.Context // of who waits; after its end, waits take hurryTime
 	limit  time.Duration   // of a wait; for each maxPiece bytes, a message has limit/pieceTime more
 	frames remote.Frames
 
@@ -67,26 +67,21 @@ type stream struct {
 
 	sending sync.Mutex
 	sent    time.Time // deadline of writing
-	stop    func() bool
 }
 
 func newStream(ctx context.Context, c net.Conn, limit time.Duration) *stream {
 	s := &stream{Conn: c, ctx: ctx, limit: limit, patience: remote.Patience{Limit: limit}}
 	s.frames.R = (*inSlices)(s)
-	s.stop = context.AfterFunc(ctx, func() { _ = c.SetWriteDeadline(time.Now().Add(hurryTime)) }) // of a write under way
 	return s
-}
-
-// Close ends Send and Receive.
-func (s *stream) Close() error {
-	s.stop()
-	return s.Conn.Close()
 }
 
 // Send sends a frame, of which each piece has its time.
 func (s *stream) Send(frame []byte) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
+	if len(frame) > remote.Usual { // it may have to wait
+		defer context.AfterFunc(s.ctx, func() { _ = s.SetWriteDeadline(time.Now().Add(hurryTime)) })()
+	}
 	for len(frame) > 0 {
 		piece := frame[:min(len(frame), maxPiece)]
 		limit, now := s.limit, time.Now()
@@ -114,7 +109,7 @@ func (s *stream) Receive(most uint64) (kind uint64, message []byte, err error) {
 	s.got = 0
 	s.patience.Begin(0)
 	kind, message, err = s.frames.Next(most)
-	if err == io.EOF {
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the other side has closed the connection")
 	}
 	return kind, message, err

@@ -208,8 +208,8 @@ func TestInterrupt(t *testing.T) {
 	s := serve(t, host.ServerOptions{Folders: []string{work}})
 	p := newProxy(t, s.address)
 	ctx, interrupt := context.WithCancelCause(t.Context())
-	c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{Context: ctx, Timeout: time.Hour})
-	stepper := begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)
+	c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{Timeout: time.Hour})
+	stepper := begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{}), Context: ctx}, 1)
 	must(t, stepper.Instance().Keep())
 	interrupt(errors.New("interrupted by the test"))
 	outputs(t, []*fmi.Stepper{stepper}, 3, nil)
@@ -218,7 +218,7 @@ func TestInterrupt(t *testing.T) {
 	if _, err := stepper.Collect(); err == nil || !strings.Contains(err.Error(), "interrupted by the test: it has said nothing for 2s") {
 		t.Error(err)
 	}
-	_, err := f.Instantiate("d", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})})
+	_, err := f.Instantiate("d", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{}), Context: ctx})
 	if err == nil || !strings.Contains(err.Error(), "interrupted by the test") {
 		t.Error(err)
 	}
@@ -226,9 +226,9 @@ func TestInterrupt(t *testing.T) {
 	must(t, err)
 	must(t, l.Close())
 	ctx, interrupt = context.WithCancelCause(t.Context())
-	c = dialed(t, redirect(t, s.ticket(t), l.Addr().String()), host.ClientOptions{Context: ctx, Timeout: time.Hour})
+	c = dialed(t, redirect(t, s.ticket(t), l.Addr().String()), host.ClientOptions{Timeout: time.Hour})
 	time.AfterFunc(50*time.Millisecond, func() { interrupt(errors.New("interrupted by the test")) })
-	if _, _, _, err := c.Status(); err == nil || !strings.Contains(err.Error(), "interrupted by the test") {
+	if _, _, _, err := c.Status(ctx); err == nil || !strings.Contains(err.Error(), "interrupted by the test") {
 		t.Error(err)
 	}
 }
@@ -363,7 +363,7 @@ func TestHostGone(t *testing.T) {
 		t.Cleanup(func() { _ = l.Close() })
 		s := serve(t, host.ServerOptions{Folders: []string{work}})
 		c := dialed(t, redirect(t, s.ticket(t), l.Addr().String()), host.ClientOptions{Timeout: time.Second})
-		if _, _, _, err := c.Status(); err == nil || !strings.Contains(err.Error(), "host "+l.Addr().String()+" could not be reached within 1s") {
+		if _, _, _, err := c.Status(t.Context()); err == nil || !strings.Contains(err.Error(), "host "+l.Addr().String()+" could not be reached within 1s") {
 			t.Errorf("%v", err)
 		}
 	})

@@ -175,7 +175,7 @@ func TestSteps(t *testing.T) {
 	if got, want := outputs(t, there, 20, nil), outputs(t, here, 20, nil); !slices.Equal(got, want) {
 		t.Errorf("on a host %v, here %v", got, want)
 	}
-	about, offers, trip, err := c.Status()
+	about, offers, trip, err := c.Status(t.Context())
 	must(t, err)
 	if about.Instances != 3 || !slices.Contains(offers, host.Offer{Name: "mass_force.fmu", Model: "mass_force", Hash: f.Hash}) || trip <= 0 {
 		t.Errorf("%+v %+v %v", about, offers, trip)

@@ -379,7 +379,7 @@ func TestWrongAnswers(t *testing.T) {
 		_ = client.Close()
 	}
 	f := &fake{answers: [][]byte{about, document(kindReply, reply{})}}
-	if _, _, _, err := newClient(Ticket{Address: "fake"}, f.dial, ClientOptions{}).Status(); err == nil || !strings.Contains(err.Error(), "an invalid message") {
+	if _, _, _, err := newClient(Ticket{Address: "fake"}, f.dial, ClientOptions{}).Status(t.Context()); err == nil || !strings.Contains(err.Error(), "an invalid message") {
 		t.Errorf("a list without a description: %v", err)
 	}
 }
@@ -394,7 +394,7 @@ func TestAsksAtOnce(t *testing.T) {
 		s.serve(b, newStream(t.Context(), b, helloTime), "test", "")
 	}()
 	c := newClient(Ticket{Address: "pipe"}, func(context.Context) (net.Conn, error) { return a, nil }, ClientOptions{})
-	if _, _, _, err := c.Status(); err != nil {
+	if _, _, _, err := c.Status(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	se := c.session
@@ -404,7 +404,7 @@ func TestAsksAtOnce(t *testing.T) {
 		all.Go(func() {
 			for range 50 {
 				list := k%2 == 0
-				r, err := se.ask(&ask{List: list})
+				r, err := se.ask(t.Context(), &ask{List: list})
 				if err != nil || (r.About != nil) != list {
 					t.Errorf("%v, %+v", err, r)
 				}

@@ -234,8 +234,9 @@ func (s *Slave) EnterInit(ctx context.Context, e master.Experiment) error {
 // instantiate makes the instance. Log messages about variables that it may refuse to read are only for
 // debugging.
 func (s *Slave) instantiate(ctx context.Context) (err error) {
+	s.config.Options.Context = ctx // also of the instances beside this one
 	o := s.config.Options
-	o.Restarts, o.Context = s.config.Restarts, ctx
+	o.Restarts, o.NoState = s.config.Restarts, !s.info.Caps.SaveState || !s.info.Caps.SerializeState
 	if log := o.Log; log != nil {
 		o.Log = func(m fmi.LogMessage) {
 			if s.asking.Load() {

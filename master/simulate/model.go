@@ -83,9 +83,7 @@ func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble
 		return nil
 	})
 	options.Launcher = m.launcher
-	options.Host = func(address string, apart bool) (fmi.Launcher, error) {
-		return m.onHost(ctx, address, apart, &o.Request)
-	}
+	options.Host = func(address string, apart bool) (fmi.Launcher, error) { return m.onHost(address, apart, &o.Request) }
 	if !o.Expendable {
 		options.Crashed = crashes.Crashed
 	}
@@ -103,11 +101,11 @@ func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble
 }
 
 // onHost returns the launcher for components on a host. Those of all systems of the model share a connection.
-func (m *Model) onHost(ctx context.Context, address string, apart bool, r *Request) (fmi.Launcher, error) {
+func (m *Model) onHost(address string, apart bool, r *Request) (fmi.Launcher, error) {
 	c := m.hosts[address]
 	if c == nil {
 		var err error
-		if c, err = r.Client(ctx, address); err != nil {
+		if c, err = r.Client(address); err != nil {
 			return nil, err
 		}
 		m.hosts[address] = c

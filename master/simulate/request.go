@@ -4,7 +4,6 @@
 package simulate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -207,9 +206,9 @@ func RatesWith(given, documents []algorithms.Rate) []algorithms.Rate {
 // Assignment is component.variable = value.
 type Assignment = assemble.Assignment
 
-// Client makes a client of a host. ctx is that of host.ClientOptions.
-func (r *Request) Client(ctx context.Context, address string) (*host.Client, error) {
-	return host.NewClient(address, "", host.ClientOptions{Program: Version(), Timeout: r.HostTimeout, Context: ctx})
+// Client makes a client of a host.
+func (r *Request) Client(address string) (*host.Client, error) {
+	return host.NewClient(address, "", host.ClientOptions{Program: Version(), Timeout: r.HostTimeout})
 }
 
 // parseOn reads GLOB=HOST, or HOST for all components.

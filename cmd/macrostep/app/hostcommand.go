@@ -169,11 +169,11 @@ const listTime = 2 * time.Second
 
 // lookAt asks a host what it offers.
 func lookAt(ctx context.Context, address string) (hostLine, error) {
-	client, err := (&simulate.Request{HostTimeout: listTime}).Client(ctx, address)
+	client, err := (&simulate.Request{HostTimeout: listTime}).Client(address)
 	if err != nil {
 		return hostLine{}, err
 	}
-	status, offers, trip, err := client.Status()
+	status, offers, trip, err := client.Status(ctx)
 	return hostLine{Address: address, Status: status, Offers: offers, Trip: trip.Seconds()}, errors.Join(err, client.Close())
 }
 

@@ -112,7 +112,7 @@ func (p *program) validate(c *cli.Context) error {
 		if len(request.On) != 1 || request.On[0].Pattern != "*" || !o.Dynamic {
 			in.fail(flagOn, errors.New("give one host, for the trials of --dynamic"))
 		} else {
-			client, err := request.Client(c.Context, request.On[0].Host)
+			client, err := request.Client(request.On[0].Host)
 			if err != nil {
 				return err
 			}
