@@ -275,3 +275,73 @@ func TestUploadUnderWay(t *testing.T) {
 		t.Error(log)
 	}
 }
+
+// cutting is a network that ends each connection after some bytes from the host. It returns a ticket.
+func cutting(t testing.TB, ticket string, most int64) string {
+	t.Helper()
+	var k host.Ticket
+	if err := json.Unmarshal(read(t, ticket), &k); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	target := k.Address
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				h, err := net.Dial("tcp", target)
+				if err != nil {
+					return
+				}
+				defer h.Close()
+				go func() { _, _ = io.Copy(h, c) }()
+				_, _ = io.CopyN(c, h, most)
+			}()
+		}
+	}()
+	k.Address = l.Addr().String()
+	path := filepath.Join(t.TempDir(), "ticket.json")
+	if err := secret.Write(path, k); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A network that is cut again and again changes neither a run nor a study.
+func TestHostCut(t *testing.T) {
+	t.Parallel()
+	p := start(t, "host", "--accept", "--listen", "127.0.0.1:0")
+	hostAddress(t, &p.out)
+	ticket := cutting(t, regexp.MustCompile(`(?m)^ticket: (.*)$`).FindStringSubmatch(p.out.String())[1], 300_000)
+	path := system(t, "quarter-car-a")
+	local, cut := complete(t, path, "--stop-time", "5"), complete(t, path, "--stop-time", "5", "--on", ticket)
+	if local.table(t) != cut.table(t) || !strings.Contains(string(read(t, strings.TrimSuffix(cut.results, "csv")+"json")), `"restarts"`) {
+		t.Errorf("the results differ, or nothing was cut\n%s", cut.output)
+	}
+	rows := func(on string) (out []string) {
+		dir := t.TempDir()
+		plan := "system: " + path + "\nrun: {stop-time: 3" + on + "}\nvary: {wheel.k_w: [150000, 200000, 250000]}\ncollect: {peak: maximum(chassis.v_c)}\n"
+		if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := call(t, "study", filepath.Join(dir, "plan.yaml"), "--output", filepath.Join(dir, "out"), "--engines", "1")
+		if o.code != 0 {
+			t.Fatalf("exit code %d\n%s", o.code, o.output)
+		}
+		for line := range strings.Lines(string(read(t, filepath.Join(dir, "out", "results.csv")))) {
+			out = append(out, strings.Join(strings.Split(line, ",")[:4], ","))
+		}
+		return out
+	}
+	if here, there := rows(""), rows(", on: '*="+ticket+"'"); len(here) != 4 || strings.Join(here, "\n") != strings.Join(there, "\n") {
+		t.Errorf("local %q, over the network %q", here, there)
+	}
+}
