@@ -28,7 +28,14 @@ func impostor(t testing.TB, serve func(c net.Conn)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
+	address := accepting(t, func(c net.Conn) { serve(tls.Server(c, &tls.Config{Certificates: []tls.Certificate{pair}})) })
+	return ticket(t, host.Ticket{Address: address, Token: "token", Certificate: certificate})
+}
+
+// accepting listens at an address and serves its connections until the end of the test.
+func accepting(t testing.TB, serve func(c net.Conn)) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +52,28 @@ func impostor(t testing.TB, serve func(c net.Conn)) string {
 			}()
 		}
 	}()
-	path := filepath.Join(t.TempDir(), "ticket.json")
-	if err := secret.Write(path, host.Ticket{Address: l.Addr().String(), Token: "token", Certificate: certificate}); err != nil {
+	return l.Addr().String()
+}
+
+// ticket writes a ticket.
+func ticket(t testing.TB, k host.Ticket) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "ticket.json")
+	if err := secret.Write(path, k); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// ticketOf waits for a host and reads its ticket.
+func ticketOf(t testing.TB, p *process) (k host.Ticket) {
+	t.Helper()
+	hostAddress(t, &p.out)
+	path := regexp.MustCompile(`(?m)^ticket: (.*)$`).FindStringSubmatch(p.out.String())[1]
+	if err := json.Unmarshal(read(t, path), &k); err != nil {
+		t.Fatal(err)
+	}
+	return k
 }
 
 // Kinds of frames, see package host.
@@ -91,27 +115,27 @@ var badHosts = []struct {
 	serve func(c net.Conn)
 	want  string
 }{
-	{"says nothing", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "could not be reached within 2s"},
+	{"says nothing", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "could not be reached within 8s"},
 	{"trickles its greeting", func(c net.Conn) {
 		_, _ = c.Write(frame(frameReply, 60_000, ""))
 		trickle(c)
-	}, "could not be reached within 2s"},
+	}, "could not be reached within 8s"},
 	{"greets with 5 GiB", func(c net.Conn) {
 		_, _ = c.Write(frame(frameReply, 5<<30, ""))
 		_, _ = io.Copy(io.Discard, c)
-	}, "of at most 65536"},
+	}, "not a host of this version of macrostep"},
 	{"describes nothing", func(c net.Conn) {
 		_, _ = c.Write(replied(`{}`))
 		_, _ = io.Copy(io.Discard, c)
 	}, "not a host of this version of macrostep"},
-	{"speaks nonsense", func(c net.Conn) { _, _ = c.Write([]byte(strings.Repeat("nonsense", 100))) }, "could not be reached within 2s"},
+	{"speaks nonsense", func(c net.Conn) { _, _ = c.Write([]byte(strings.Repeat("nonsense", 100))) }, "not a host of this version of macrostep"},
 	{"forges lines", func(c net.Conn) {
 		_, _ = c.Write(replied(`{"Error":"no\nmacrostep: run complete\u001b[2J","Remedy":"none\r\n12:00:00 begun"}`))
 	}, `no\x0amacrostep: run complete\x1b[2J; none\x0d\x0a12:00:00 begun`},
 	{"is silent after its greeting", func(c net.Conn) {
 		_, _ = c.Write(replied(greeting))
 		_, _ = io.Copy(io.Discard, c)
-	}, "it has said nothing for 2s"},
+	}, "it has said nothing for 8s"},
 	{"trickles an answer", func(c net.Conn) {
 		_, _ = c.Write(replied(greeting))
 		for range 2 {
@@ -154,7 +178,7 @@ func TestBadHosts(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			ticket := impostor(t, b.serve)
-			o := run(t, path, "--on", ticket, "--host-timeout", "2")
+			o := run(t, path, "--on", ticket, "--host-timeout", "8")
 			if o.code == 0 || !strings.Contains(o.output, b.want) || regexp.MustCompile(`(?m)^(macrostep: run complete|12:00)|\x1b`).MatchString(o.output) {
 				t.Errorf("exit code %d\n%s", o.code, o.output)
 			}
@@ -209,8 +233,13 @@ func TestBadHostsInterrupted(t *testing.T) {
 		})
 	}
 	// One that only says that it is at work has the time that hosts have.
+	asked := make(chan bool, 10)
 	ticket := impostor(t, func(c net.Conn) {
 		_, _ = c.Write(replied(greeting))
+		for range 2 {
+			_ = next(c)
+		}
+		asked <- true
 		for {
 			if _, err := c.Write(frame(frameAlive, 0, "")); err != nil {
 				return
@@ -218,10 +247,10 @@ func TestBadHostsInterrupted(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
-	p := start(t, "run", path, "--on", ticket, "--host-timeout", "3")
-	time.Sleep(time.Second)
+	p := start(t, "run", path, "--on", ticket, "--host-timeout", "4")
+	<-asked
 	p.signal(t, os.Interrupt)
-	if code := p.end(); code == 0 || !strings.Contains(p.out.String(), "has not answered for") {
+	if code := p.end(); code == 0 || !strings.Contains(p.out.String(), "interrupted: it has not answered for") {
 		t.Errorf("exit code %d\n%s", code, p.out.String())
 	}
 }
@@ -230,42 +259,37 @@ func TestBadHostsInterrupted(t *testing.T) {
 func TestUploadUnderWay(t *testing.T) {
 	t.Parallel()
 	p := start(t, "host", "--accept", "--listen", "127.0.0.1:0", "--name", "lab\nx")
-	address := hostAddress(t, &p.out)
-	ticket := regexp.MustCompile(`(?m)^ticket: (.*)$`).FindStringSubmatch(p.out.String())[1]
-	var k host.Ticket
-	if err := json.Unmarshal(read(t, ticket), &k); err != nil {
-		t.Fatal(err)
-	}
-	c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	k := ticketOf(t, p)
+	var c net.Conn
 	say := func(kind uint64, text string) {
 		if _, err := c.Write(frame(kind, uint64(len(text)), text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	say(1, `{"Version":"2.6","Patience":30,"Token":"`+k.Token+`"}`)
-	_ = next(c)
+	greet := func() {
+		var err error
+		if c, err = tls.Dial("tcp", k.Address, &tls.Config{InsecureSkipVerify: true}); err != nil {
+			t.Fatal(err)
+		}
+		say(1, `{"Version":"2.6","Patience":30,"Token":"`+k.Token+`"}`)
+		_ = next(c)
+	}
+	greet()
 	say(3, `{"Send":{"Name":"a\nb","Hash":"sha256:`+strings.Repeat("0", 64)+`","Size":42949672960}}`)
 	say(3, `{"Send":{"Name":"a","Hash":"sha256:`+strings.Repeat("0", 64)+`","Size":1073741824}}`)
 	say(4, strings.Repeat("x", 1<<20))
 	for range 3 {
 		_ = next(c)
 	}
-	complete(t, fmu(t, "mass_force"), "--on", ticket, "--stop-time", "1")
+	complete(t, fmu(t, "mass_force"), "--on", ticket(t, k), "--stop-time", "1")
 	_ = c.Close()
-	c, err = tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	say(1, `{"Version":"2.6","Patience":30,"Token":"`+k.Token+`"}`)
+	greet()
 	say(3, `{"Send":{"Name":"a","Hash":"sha256:`+strings.Repeat("0", 64)+`","Size":1073741824}}`)
 	say(4, strings.Repeat("x", 1<<20))
-	for range 3 {
+	for range 2 {
 		_ = next(c)
 	}
+	defer c.Close()
 	p.signal(t, os.Interrupt)
 	if code := p.end(); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -277,52 +301,28 @@ func TestUploadUnderWay(t *testing.T) {
 }
 
 // cutting is a network that ends each connection after some bytes from the host. It returns a ticket.
-func cutting(t testing.TB, ticket string, most int64) string {
+func cutting(t testing.TB, k host.Ticket, most int64) string {
 	t.Helper()
-	var k host.Ticket
-	if err := json.Unmarshal(read(t, ticket), &k); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
 	target := k.Address
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				h, err := net.Dial("tcp", target)
-				if err != nil {
-					return
-				}
-				defer h.Close()
-				go func() { _, _ = io.Copy(h, c) }()
-				_, _ = io.CopyN(c, h, most)
-			}()
+	k.Address = accepting(t, func(c net.Conn) {
+		h, err := net.Dial("tcp", target)
+		if err != nil {
+			return
 		}
-	}()
-	k.Address = l.Addr().String()
-	path := filepath.Join(t.TempDir(), "ticket.json")
-	if err := secret.Write(path, k); err != nil {
-		t.Fatal(err)
-	}
-	return path
+		defer h.Close()
+		go func() { _, _ = io.Copy(h, c) }()
+		_, _ = io.CopyN(c, h, most)
+	})
+	return ticket(t, k)
 }
 
 // A network that is cut again and again changes neither a run nor a study.
 func TestHostCut(t *testing.T) {
 	t.Parallel()
 	p := start(t, "host", "--accept", "--listen", "127.0.0.1:0")
-	hostAddress(t, &p.out)
-	ticket := cutting(t, regexp.MustCompile(`(?m)^ticket: (.*)$`).FindStringSubmatch(p.out.String())[1], 300_000)
+	over := cutting(t, ticketOf(t, p), 300_000)
 	path := system(t, "quarter-car-a")
-	local, cut := complete(t, path, "--stop-time", "5"), complete(t, path, "--stop-time", "5", "--on", ticket)
+	local, cut := complete(t, path, "--stop-time", "5"), complete(t, path, "--stop-time", "5", "--on", over)
 	if local.table(t) != cut.table(t) || !strings.Contains(string(read(t, strings.TrimSuffix(cut.results, "csv")+"json")), `"restarts"`) {
 		t.Errorf("the results differ, or nothing was cut\n%s", cut.output)
 	}
@@ -341,7 +341,7 @@ func TestHostCut(t *testing.T) {
 		}
 		return out
 	}
-	if here, there := rows(""), rows(", on: '*="+ticket+"'"); len(here) != 4 || strings.Join(here, "\n") != strings.Join(there, "\n") {
+	if here, there := rows(""), rows(", on: '*="+over+"'"); len(here) != 4 || strings.Join(here, "\n") != strings.Join(there, "\n") {
 		t.Errorf("local %q, over the network %q", here, there)
 	}
 }

@@ -272,11 +272,11 @@ func (c *Client) greet(conn *stream) error {
 		return err
 	}
 	kind, content, err := conn.Receive(maxStranger)
-	if err != nil {
+	if err != nil && !errors.Is(err, remote.ErrFrame) {
 		return err
 	}
 	var r reply
-	if kind != kindReply || json.Unmarshal(content, &r) != nil || r.Error == "" && r.About == nil {
+	if err != nil || kind != kindReply || json.Unmarshal(content, &r) != nil || r.Error == "" && r.About == nil {
 		return &RefusedError{Host: c.ticket.Address, Reason: "the program that listens there is not a host of this version of macrostep",
 			Remedy: "give the address that macrostep host prints"}
 	}

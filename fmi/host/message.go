@@ -90,8 +90,8 @@ func refusal(remedy, format string, args ...any) reply {
 	return reply{Error: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
-// The content of kindRun, kindAnswer and kindSaid is a list of remote.Parts. In the latter two the upper bits of the number of
-// the instance say what the part is.
+// The content of kindRun, kindAnswer and kindSaid is a list of remote.Parts. In the latter two the upper bits of the
+// number of an instance hold the kind of the part.
 const (
 	partAnswer uint64 = iota // of an instance to its request
 	partLog                  // a message of an instance

@@ -18,6 +18,7 @@ type proxy struct {
 	net.Listener
 	target string
 	down   atomic.Bool // connections are refused
+	half   atomic.Bool // the host does not see that a connection ends
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -66,8 +67,11 @@ func (p *proxy) join(c net.Conn) {
 }
 
 func (p *proxy) copy(to, from net.Conn, way int) {
-	defer to.Close()
-	defer from.Close()
+	defer func() {
+		if !p.half.Load() {
+			_, _ = to.Close(), from.Close()
+		}
+	}()
 	buf := make([]byte, 1<<16)
 	for {
 		n, err := from.Read(buf)
@@ -109,14 +113,18 @@ func (p *proxy) silence(on bool) {
 	p.mute = on
 }
 
-// cut ends all connections.
+// cut ends all connections, or the client's halves of them.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range p.conns {
-		_ = c.Close()
+	for i, c := range p.conns {
+		if i%2 == 0 || !p.half.Load() {
+			_ = c.Close()
+		}
 	}
-	p.conns = nil
+	if !p.half.Load() {
+		p.conns = nil
+	}
 }
 
 // Faults of a proxy. Those that cut pass so many bytes of a message, which with TLS never are a whole one.

@@ -123,7 +123,7 @@ func (se *session) serve(r reply) {
 // aliveEach is the longest time between two signs of a host that is at work.
 const aliveEach = time.Second
 
-// beat tells the client that the host is at work on a request. If that fails, the client has gone.
+// beat sends a sign of life each second while a request is executed. The session ends if that fails.
 func (se *session) beat(done <-chan struct{}) {
 	each := min(aliveEach, se.conn.limit/4)
 	t := time.NewTicker(each)
@@ -263,7 +263,7 @@ func (se *session) open(a *openAsk) reply {
 	return reply{Instance: sl.number}
 }
 
-// place finds a worker for an instance, and tells it where the FMU is.
+// place puts an instance into a worker, an old or a new one.
 func (se *session) place(sl *slot) error {
 	place, err := sl.fmu.Place(se.server.ctx)
 	if err != nil {

@@ -78,7 +78,7 @@ func TestFolderOfTheUser(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("needs root to give the folder away")
+		t.Skip("only root can give the folder away; run the tests as root")
 	}
 	must(t, os.Chown(dir, 65534, -1))
 	_, err = host.TicketDir()
@@ -184,7 +184,7 @@ func TestSecretsRefused(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("needs root to give the file away")
+		t.Skip("only root can give the file away; run the tests as root")
 	}
 	must(t, os.Chown(path, 65534, -1))
 	refusedWith(t, start(), path+" belongs to another user (65534)")

@@ -224,6 +224,9 @@ func TestRoom(t *testing.T) {
 	if err := send("third....."); err != nil || s.known[used.hash] == nil || len(s.known) != 2 || s.taken != 20 {
 		t.Errorf("%v, %v, %d bytes", err, s.known, s.taken)
 	}
+	if _, err := s.receive(&sendAsk{Name: "x.fmu", Hash: used.hash, Size: 1<<63 - 1}); err == nil || s.taken != 20 {
+		t.Errorf("%v, %d bytes", err, s.taken)
+	}
 	if err := send("fourth, too long"); err == nil || !strings.Contains(err.Error(), "of which others take 10") {
 		t.Error(err)
 	}

@@ -41,7 +41,7 @@ func TestImageWithoutProc(t *testing.T) {
 	}
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, os.ErrPermission) || strings.Contains(string(out), "not permitted") || strings.Contains(string(out), "permission denied") {
-		t.Skipf("needs the right to make name spaces: %v, %s", err, out)
+		t.Skipf("only root may make name spaces here; run the tests as root: %v, %s", err, out)
 	}
 	for _, part := range []string{"cannot start the program again", "/proc/self/exe", "needs /proc (mount -t proc proc /proc)"} {
 		if err != nil || !strings.Contains(string(out), part) {

@@ -20,7 +20,7 @@ const nobody = 65534
 func given(t *testing.T, path string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root to give files away")
+		t.Skip("only root can give files away; run the tests as root")
 	}
 	must(t, os.Chown(path, nobody, nobody))
 }

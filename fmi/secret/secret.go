@@ -91,8 +91,8 @@ func Read(path string, document any) error {
 	return err
 }
 
-// Folder takes the rights of others to a folder with secrets away (mode 0700). It returns an error if the folder belongs to another
-// user or is a link, and nil if there is none: Write makes it. On Windows owner and mode are neither checked nor changed.
+// Folder makes a folder with secrets private (mode 0700). It fails if another user owns the folder, or if it is a link. A missing
+// folder is no error, since Write makes it. On Windows owner and mode are neither checked nor changed.
 func Folder(path string) error {
 	if _, err := examine(path, true); !errors.Is(err, fs.ErrNotExist) {
 		return err
