@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +42,8 @@ type Folder struct {
 	rows   []Row
 	places map[int]int           // of the rows, by run
 	due    atomic.Bool           // the rows will be synced
+	next   *time.Timer           // syncs them
+	syncs  sync.WaitGroup        // are due or under way
 	lost   atomic.Pointer[error] // of syncing them
 }
 
@@ -483,7 +486,9 @@ func (f *Folder) Add(r Row) error {
 	f.put(r)
 	if f.due.CompareAndSwap(false, true) {
 		file := f.file
-		time.AfterFunc(syncEvery, func() {
+		f.syncs.Add(1)
+		f.next = time.AfterFunc(syncEvery, func() {
+			defer f.syncs.Done()
 			f.due.Store(false) // rows from here on need another
 			if err := syncFile(file); err != nil && !errors.Is(err, os.ErrClosed) {
 				f.lost.Store(&err)
@@ -517,6 +522,10 @@ func (f *Folder) Sort() error {
 
 // Close closes the table.
 func (f *Folder) Close() error {
+	if f.next != nil && f.next.Stop() {
+		f.syncs.Done()
+	}
+	f.syncs.Wait()
 	synced := syncFile(f.file)
 	if synced != nil {
 		synced = record.NotWritten(filepath.Join(f.Path, ResultsFile), synced)
