@@ -194,19 +194,34 @@ func (r *Client) replay() error {
 
 var errOtherway = errors.New("the FMU behaves differently there")
 
+// mostPlay bounds what is repeated by one request, in bytes, if it is more than one call.
+const mostPlay = 1 << 18
+
 // play repeats the requests of a tape.
 func (r *Client) play(t *tape) error {
-	from := 0
-	for k, end := range t.ends {
-		answer, err := call(r.link, t.data[from:end])
+	for k, at := 0, 0; k < len(t.ends); {
+		var m wireWriter
+		m.word(askPlay)
+		for n, from := k, at; n < len(t.ends) && (n == k || len(m)+t.ends[n]-from < mostPlay); n++ {
+			m.word(uint64(t.ends[n] - from))
+			m.raw(t.data[from:t.ends[n]])
+			from = t.ends[n]
+		}
+		answer, err := call(r.link, m)
 		if err != nil {
 			return err
 		}
 		a := wireReader{rest: answer}
-		if outcome := a.word(); a.bad || outcome != t.outcomes[k] {
-			return errOtherway
+		for more := true; more; more = len(a.rest) > 0 { // at least one outcome
+			switch outcome := a.word(); {
+			case a.bad || k == len(t.ends):
+				return ErrWire
+			case outcome != t.outcomes[k]:
+				return errOtherway
+			}
+			at = t.ends[k]
+			k++
 		}
-		from = end
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 
 // Version is the version of the messages. The versions of the processes on one machine differ
 // only if the program is replaced during a run.
-const Version = 6
+const Version = 7
 
 // Requests.
 const (
@@ -24,6 +24,7 @@ const (
 	askRun
 	askPlace // where the library is, for askLoad without a path
 	askGroup // requests for several instances
+	askPlay  // several of askRun, of which only the outcomes matter
 )
 
 // wireNull is the length of a string that is a null pointer.
