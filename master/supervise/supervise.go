@@ -124,8 +124,10 @@ func (e *Engine) start() (_ *link, err error) {
 		}
 	}()
 	l := &link{}
+	started.Store(e, true) // before the process, so that signals wait for it
 	defer func() {
 		if err != nil {
+			started.Delete(e)
 			err = errors.Join(fmt.Errorf("no engine can be started: %w", err), l.close())
 		}
 	}()
@@ -166,7 +168,6 @@ func (e *Engine) start() (_ *link, err error) {
 		l.stopReading(answerGrace)
 	}()
 	l.decode = json.NewDecoder(bufio.NewReader(l.answers))
-	started.Store(e, true)
 	e.link, e.reason, e.killed, e.own = l, "", false, false
 	return l, nil
 }
@@ -288,7 +289,7 @@ func Signal(s os.Signal) {
 	})
 }
 
-// started has the engines that were started and not closed.
+// started has the engines that are being started, or were and are not closed.
 var started sync.Map
 
 func (e *Engine) signal(s os.Signal) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/macrostep/macrostep/master/supervise"
 )
@@ -21,7 +22,9 @@ func forwardStops() {
 	go func() {
 		for s := range stops {
 			if s == syscall.SIGCONT {
-				supervise.Signal(syscall.SIGCONT)
+				for k := range 25 { // an engine may have seen a stop of this process that has just ended
+					time.AfterFunc(time.Duration(k)*200*time.Millisecond, func() { supervise.Signal(syscall.SIGCONT) })
+				}
 				continue
 			}
 			supervise.Signal(syscall.SIGSTOP)
