@@ -101,7 +101,7 @@ func TestGreeting(t *testing.T) {
 		text string
 	}{
 		{"", greeting(nil), ""},
-		{"another version", greeting(func(h *hello) { h.Version, h.Program = "77.1", "v9" }), "speaks version "+version+" of the protocol; the run (macrostep v9) speaks 77.1"},
+		{"another version", greeting(func(h *hello) { h.Version, h.Program = "77.1", "v9" }), "speaks version " + version + " of the protocol; the run (macrostep v9) speaks 77.1"},
 		{"wrong token", greeting(func(h *hello) { h.Token = "X" }), "the token is not that of the host"},
 		{"another message", document(kindAsk, ask{}), "not that of macrostep"},
 		{"no JSON", message(kindHello, []byte("{")), "not that of macrostep"},
