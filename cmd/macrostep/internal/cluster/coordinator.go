@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -100,10 +101,11 @@ func (c *Coordinator) listen() error {
 			return err
 		}
 	}
-	if err := c.link.conn.Flush(); err != nil {
-		return err
+	err := c.link.conn.Flush()
+	for end := time.Now().Add(askTime); err != nil && !c.link.conn.IsClosed() && time.Now().Before(end); err = c.link.conn.Flush() {
+		time.Sleep(50 * time.Millisecond) // the server was lost; the connection subscribes again at the next one
 	}
-	return c.link.refusal()
+	return cmp.Or(err, c.link.refusal())
 }
 
 // some reports whether a worker is there that does not know of the end.

@@ -281,3 +281,39 @@ func TestPatience(t *testing.T) {
 		t.Errorf("messages:\n%s", m)
 	}
 }
+
+// A server that is lost while a study is offered is waited for.
+func TestOfferedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "")
+	f := folder(t, 1, "")
+	q, m := queue(t, f)
+	l, err := Connect("nats://"+s.address, Credentials{}, m.log)
+	for ; err != nil && t.Context().Err() == nil; l, err = Connect("nats://"+s.address, Credentials{}, m.log) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err := s.process.Process.Signal(syscall.SIGSTOP); err != nil { // Offer waits for its answer
+		t.Fatal(err)
+	}
+	for state := ""; !strings.HasPrefix(state, "T"); {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, state, _ = strings.Cut(string(text), ") ")
+	}
+	again := make(chan struct{})
+	go func() { pause(t.Context(), 300*time.Millisecond); s.kill(); s.start(t); close(again) }()
+	c, err := Offer(q, f, l)
+	if <-again; err != nil {
+		t.Fatal(err)
+	}
+	for !l.conn.IsConnected() && t.Context().Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	begin(t, worker(enter(t, "nats://"+s.address), f.Plan, 1, func(context.Context, study.Variant) error { return nil }))
+	finish(t, f, q)
+	if err := c.Close(true); err != nil {
+		t.Error(err)
+	}
+}
