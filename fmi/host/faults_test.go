@@ -142,6 +142,30 @@ func TestNetworkCut(t *testing.T) {
 	}
 }
 
+// After a loss, all calls since the kept state are repeated, also if they are more than one message has.
+func TestManyCallsRepeated(t *testing.T) {
+	const steps = 2000
+	temp := settled(t)
+	f := stateful(t)
+	s := serve(t, host.ServerOptions{Folders: []string{work}, Worker: worker.Launcher{TempDir: temp}})
+	p := newProxy(t, s.address)
+	c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{})
+	here := begun(t, f, "c", fmi.InstanceOptions{}, 1)
+	there := begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)
+	must(t, there.Instance().Keep())
+	got := outputs(t, []*fmi.Stepper{there}, steps, func(step int) {
+		if step == steps-2 {
+			p.cut()
+		}
+	})
+	if want := outputs(t, []*fmi.Stepper{here}, steps, nil); !slices.Equal(got, want) {
+		t.Errorf("over the network %v, here %v", got, want)
+	}
+	if n := len(there.Instance().Restarts()); n != 1 {
+		t.Errorf("%d restarts", n)
+	}
+}
+
 // A cut before the end of the initialisation loses nothing, nor one before the first kept state if the FMU has states.
 func TestCutAtBegin(t *testing.T) {
 	temp := settled(t)

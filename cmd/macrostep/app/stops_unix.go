@@ -22,7 +22,7 @@ func forwardStops() {
 	go func() {
 		for s := range stops {
 			if s == syscall.SIGCONT {
-				for k := range 25 { // an engine may have seen a stop of this process that has just ended
+				for k := range 25 { // an engine that has just seen this process stopped may stop later than the first of these
 					time.AfterFunc(time.Duration(k)*200*time.Millisecond, func() { supervise.Signal(syscall.SIGCONT) })
 				}
 				continue

@@ -324,10 +324,10 @@ func (h *instance) forward(m native.Message) {
 	h.send(w)
 }
 
-// playTime is about how long a request for several executes them, so that each call has its time limit.
+// playTime is after which time play answers, so that the requests of a long tape share no time limit.
 const playTime = 10 * time.Millisecond
 
-// play executes requests for some time. The answer is their number and their outcomes.
+// play executes requests, as many as it can in playTime but at least one. The answer is their outcomes.
 func (h *instance) play(r *wireReader) error {
 	var outcomes wireWriter
 	for began := time.Now(); len(r.rest) > 0 && (outcomes == nil || time.Since(began) < playTime); {
