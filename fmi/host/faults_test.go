@@ -144,7 +144,7 @@ func TestNetworkCut(t *testing.T) {
 
 // After a loss, all calls since the kept state are repeated, also if they are more than one message has.
 func TestManyCallsRepeated(t *testing.T) {
-	const steps = 2000
+	const steps = 6000
 	temp := settled(t)
 	f := stateful(t)
 	s := serve(t, host.ServerOptions{Folders: []string{work}, Worker: worker.Launcher{TempDir: temp}})
