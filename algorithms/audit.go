@@ -49,13 +49,12 @@ const (
 	jump = 3
 )
 
-func (a *audit) init(x *master.Exec, in *input.Approximation, implicit bool) (err error) {
+func (a *audit) init(x *master.Exec, in *input.Approximation, implicit bool) {
 	*a = audit{growth: auditGrowth}
 	if implicit { // steps that double differ by the rounding of the Jacobian
 		a.growth *= 1 + sameStep
 	}
-	a.all, err = input.NewStepping(x, in, x.Sys.Stepped)
-	return err
+	a.all = input.NewStepping(x, in, x.Sys.Stepped)
 }
 
 // due reports whether to audit a step of size H.

@@ -94,10 +94,6 @@ type bouncer struct {
 	at float64
 }
 
-func (b *bouncer) Substep(ctx context.Context, t, H float64) (float64, error) {
-	return b.Step(ctx, t, H)
-}
-
 func (b *bouncer) Step(ctx context.Context, t, H float64) (float64, error) {
 	end := t + H
 	if t < b.at && b.at <= end {

@@ -30,8 +30,6 @@ func (s *told) Step(ctx context.Context, t, H float64) (float64, error) {
 	return s.Linear.Step(ctx, t, H)
 }
 
-func (s *told) Substep(ctx context.Context, t, H float64) (float64, error) { return s.Step(ctx, t, H) }
-
 func toldPair(t *testing.T) (a, b *told, sys *master.System) {
 	t.Helper()
 	a, b = &told{Linear: integrator("a")}, &told{Linear: integrator("b")}

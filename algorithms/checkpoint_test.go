@@ -328,10 +328,6 @@ func (r *refusing) Step(ctx context.Context, t, H float64) (float64, error) {
 	return r.Linear.Step(ctx, t, H)
 }
 
-func (r *refusing) Substep(ctx context.Context, t, H float64) (float64, error) {
-	return r.Step(ctx, t, H)
-}
-
 // The control remembers a discarded step size over a checkpoint.
 func TestResumeAfterDiscard(t *testing.T) {
 	sameAfterResumeOf(t, "ex-slocal", map[string]string{"order": "1", "control.rtol": "1e-2"}, With{}, 0.002, func() *master.System {

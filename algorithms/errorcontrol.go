@@ -162,9 +162,7 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	j.e, j.w, j.scratch = make([]float64, n), make([]float64, n), make([]float64, n)
 	j.steps = &stepControl{config: &j.config}
 	j.errorControlState = errorControlState{creep: creep{since: t0}}
-	if err := j.audit.init(x, j.in, j.implicit); err != nil {
-		return err
-	}
+	j.audit.init(x, j.in, j.implicit)
 	j.coupling.order = 0
 	if j.config.FixedOrder {
 		j.coupling.order = j.fixed

@@ -69,7 +69,6 @@ func (e *explicit) check(s *master.System) error {
 
 // init groups the subsystems that are stepped together.
 func (e *explicit) init(x *master.Exec, _ float64) error {
-	var err error
 	var every []int
 	e.slow = nil
 	for _, i := range x.Sys.Stepped {
@@ -79,34 +78,27 @@ func (e *explicit) init(x *master.Exec, _ float64) error {
 			every = append(every, i)
 			continue
 		}
-		s, err := input.NewStepping(x, e.in, []int{i})
-		if err != nil {
-			return err
-		}
-		e.slow = append(e.slow, s)
+		e.slow = append(e.slow, input.NewStepping(x, e.in, []int{i}))
 	}
-	if e.together, err = input.NewStepping(x, e.in, every); err != nil || !e.gaussSeidel {
-		return err
+	e.together = input.NewStepping(x, e.in, every)
+	if e.gaussSeidel {
+		e.prepareTurns(x)
 	}
-	return e.prepareTurns(x)
+	return nil
 }
 
 // prepareTurns divides the sequence into turns.
-func (e *explicit) prepareTurns(x *master.Exec) error {
+func (e *explicit) prepareTurns(x *master.Exec) {
 	s := x.Sys
 	e.turns = nil
 	done := make([]bool, len(s.Subsystems))
 	isDone := func(i int) bool { return done[i] }
 	var members, fresh []int
-	end := func() error {
+	end := func() {
 		for _, m := range members {
 			done[m] = true
 		}
-		steps, err := input.NewStepping(x, e.in, members)
-		if err != nil {
-			return err
-		}
-		t := turn{steps: steps, fresh: fresh}
+		t := turn{steps: input.NewStepping(x, e.in, members), fresh: fresh}
 		for _, l := range s.Late {
 			if !done[l] && !slices.ContainsFunc(s.Sources(l), func(from int) bool { return !done[from] }) {
 				t.late = append(t.late, l)
@@ -115,7 +107,6 @@ func (e *explicit) prepareTurns(x *master.Exec) error {
 		}
 		e.turns = append(e.turns, t)
 		members, fresh = nil, nil
-		return nil
 	}
 	// A source in the current turn, or a late one that waits for a member.
 	waits := func(from int) bool {
@@ -126,9 +117,7 @@ func (e *explicit) prepareTurns(x *master.Exec) error {
 			continue
 		}
 		if len(members) > 0 && slices.ContainsFunc(s.Sources(i), waits) {
-			if err := end(); err != nil {
-				return err
-			}
+			end()
 		}
 		for k := s.InAt[i]; k < s.InAt[i+1]; k++ {
 			if from := s.SourceSubsystem(k); from >= 0 && done[from] {
@@ -137,13 +126,10 @@ func (e *explicit) prepareTurns(x *master.Exec) error {
 		}
 		members = append(members, i)
 	}
-	if err := end(); err != nil {
-		return err
-	}
+	end()
 	// Late subsystems that wait for slow ones.
 	last := &e.turns[len(e.turns)-1]
 	last.late = append(last.late, slices.DeleteFunc(slices.Clone(s.Late), isDone)...)
-	return nil
 }
 
 // advance takes one macro step.

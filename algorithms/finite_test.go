@@ -35,10 +35,6 @@ func (f *further) Step(ctx context.Context, t, h float64) (float64, error) {
 	return f.Linear.Step(ctx, t, h)
 }
 
-func (f *further) Substep(ctx context.Context, t, h float64) (float64, error) {
-	return f.Step(ctx, t, h)
-}
-
 func (f *further) Outputs(y []float64) error {
 	err := f.Linear.Outputs(y)
 	y[len(y)-1] = f.at(f.t)

@@ -134,13 +134,13 @@ func newImplicit(c Solver, tol *tolerances, in *input.Approximation) (*implicit,
 type block struct {
 	*implicit
 	cyclic    bool
-	iterated  []int            // members with approximated inputs that can be repeated
-	once      []int            // members without rollback: stepped once with the predicted inputs
-	late      []int            // stateless members in the order in which they follow the others
-	lateAgain []int            // those of late that can be repeated
-	everyStep *input.Stepping  // steps iterated
-	onlyOnce  *input.Stepping  // steps once
-	goBack    *master.StateSet // the states of all members that are repeated
+	iterated  []int           // members with approximated inputs that can be repeated
+	once      []int           // members without rollback: stepped once with the predicted inputs
+	late      []int           // stateless members in the order in which they follow the others
+	lateAgain []int           // those of late that can be repeated
+	everyStep *input.Stepping // steps iterated
+	onlyOnce  *input.Stepping // steps once
+	goBack    *master.Team    // the states of all members that are repeated
 
 	loop []int // unknowns: inputs of iterated members from sources in the block
 	open []int // extrapolated inputs from sources in earlier blocks
@@ -172,7 +172,7 @@ type block struct {
 // round is a set of perturbed steps in which at most one input of each member is perturbed.
 type round struct {
 	columns []int
-	goBack  *master.StateSet
+	goBack  *master.Team
 	steps   *input.Stepping
 }
 
@@ -257,16 +257,10 @@ func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 		}
 	}
 	b.divideInputs(sys, member)
-	var err error
-	if b.everyStep, err = input.NewStepping(x, s.in, b.iterated); err != nil {
-		return nil, err
-	}
-	if b.onlyOnce, err = input.NewStepping(x, s.in, b.once); err != nil {
-		return nil, err
-	}
+	b.everyStep, b.onlyOnce = input.NewStepping(x, s.in, b.iterated), input.NewStepping(x, s.in, b.once)
 	stays := func(i int) bool { return !x.Reverts(i) }
 	b.lateAgain = slices.DeleteFunc(slices.Clone(b.late), stays)
-	b.goBack = x.NewStateSet(append(slices.DeleteFunc(slices.Clone(b.iterated), stays), b.lateAgain...))
+	b.goBack = x.NewTeam(append(slices.DeleteFunc(slices.Clone(b.iterated), stays), b.lateAgain...))
 	if !b.cyclic {
 		b.phi = make([]float64, len(x.W))
 		return b, nil
@@ -360,11 +354,7 @@ func (b *block) chooseSolver(x *master.Exec) error {
 			if !slices.Contains(b.iterated, i) {
 				continue
 			}
-			turn, err := input.NewStepping(x, b.in, []int{i})
-			if err != nil {
-				return err
-			}
-			b.sweep, b.turns = append(b.sweep, i), append(b.turns, turn)
+			b.sweep, b.turns = append(b.sweep, i), append(b.turns, input.NewStepping(x, b.in, []int{i}))
 		}
 	}
 	return nil
@@ -407,10 +397,8 @@ func (b *block) prepareRounds(x *master.Exec) (err error) {
 			members = append(members, b.columns[j].subsystem)
 		}
 		slices.Sort(members)
-		r.goBack = x.NewStateSet(members)
-		if r.steps, err = input.NewStepping(x, b.in, members); err != nil {
-			return err
-		}
+		r.goBack = x.NewTeam(members)
+		r.steps = input.NewStepping(x, b.in, members)
 	}
 	return nil
 }

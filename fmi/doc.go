@@ -27,7 +27,7 @@
 // in one switch from Go to C (a crossing). It stops at the first status above
 // Warning, restores floating-point modes that an FMU changes and takes time stamps.
 // A Stepper sets inputs, steps and reads outputs in one crossing without
-// allocation; a Group does so for many instances. Windows needs a crossing per
+// allocation; a Batch does so for many instances. Windows needs a crossing per
 // call. On other platforms, or with the build tag macrostep_portable, reflected
 // calls of purego take about ten times as long. CallPath names the method in use.
 //

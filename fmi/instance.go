@@ -389,6 +389,17 @@ func (in *Instance) cross(b *native.Batch, t, h float64) {
 	in.crossed(b)
 }
 
+// post starts the calls of a batch in a process of its own, and await waits for their end.
+func (in *Instance) post(b *native.Batch) {
+	in.crossings++
+	in.remote.Post(b)
+}
+
+func (in *Instance) await(b *native.Batch) {
+	in.remote.Await(b)
+	in.crossed(b)
+}
+
 // crossed evaluates time and floating-point modes of a crossing.
 func (in *Instance) crossed(b *native.Batch) {
 	in.spend(native.Span(b.Start, b.End))

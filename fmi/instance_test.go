@@ -197,12 +197,12 @@ func TestStatuses(t *testing.T) {
 		}
 	})
 	t.Run("silent warning", func(t *testing.T) {
-		for _, how := range []string{"calls", "stepper", "group"} {
+		for _, how := range []string{"calls", "stepper", "batch"} {
 			var c collector
 			in := instance(t, f, "w", InstanceOptions{Log: c.log})
 			start(t, in)
 			s := stepper(t, in, plan)
-			g, err := NewGroup([]*Stepper{s}, true)
+			g, err := NewBatch([]*Stepper{s})
 			must(t, err)
 			must(t, in.SetInteger([]description.ValueReference{104}, []int32{1}))
 			fail(t, in, fmi2.DoStep, StatusWarning, 0)
@@ -212,8 +212,8 @@ func TestStatuses(t *testing.T) {
 					_, err = in.DoStep(float64(k), 1, false)
 				case "stepper":
 					_, err = s.Step(float64(k), 1, true)
-				case "group":
-					_, err = g.Step(float64(k), 1)
+				case "batch":
+					_, _, err = g.Step(0, float64(k), 1, true)
 				}
 				must(t, err)
 			}
@@ -520,7 +520,7 @@ func TestCapabilities(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for s, want := range map[fmt.Stringer]string{
-		StatusOK: "OK", StatusErr: "Error", StatusNotRun: "not run", Status(9): "status(9)", StatusPending: "Pending",
+		StatusOK: "OK", StatusErr: "Error", Status(9): "status(9)", StatusPending: "Pending",
 		LastSuccessfulTime: "LastSuccessfulTime", StatusKind(7): "status kind(7)", StateStepFailed: "stepFailed", State(99): "state(99)",
 		fmi2.GetFMUState: "fmi2GetFMUstate", fmi2.GetStringStatus: "fmi2GetStringStatus",
 	} {

@@ -62,15 +62,15 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		must(t, first.Read())
 		warn(in, fmi2.SetReal)
 		must(t, first.Write())
-		r.line("# a group")
+		r.line("# a batch")
 		two := r.instance(t, "two")
 		start(t, two)
 		second := stepper(t, two, all)
-		g, err := NewGroup([]*Stepper{first, second}, true)
+		g, err := NewBatch([]*Stepper{first, second})
 		must(t, err)
 		for _, f := range []fmi2.Function{fmi2.SetReal, fmi2.GetBoolean} {
 			warn(two, f)
-			_, err := g.Step(20, 0.5)
+			_, _, err := g.Step(0, 20, 0.5, true)
 			must(t, err)
 		}
 		r.line("# afterwards")
@@ -244,7 +244,7 @@ one archive1.fmu probe fmi2GetInteger 8.25
 one archive1.fmu probe fmi2GetBoolean 9.25
 one archive1.fmu probe fmi2GetReal 9.25
 one archive1.fmu probe fmi2SetReal 9.25
-# a group
+# a batch
 two archive1.fmu probe fmi2SetReal 20
 two archive1.fmu probe fmi2GetBoolean 20.5
 `

@@ -8,9 +8,9 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 )
 
-// If a member of a group fails to save its state, those that others have saved are kept, and freed in the end: those
+// If a member of a batch fails to save its state, those that others have saved are kept, and freed in the end: those
 // before it, and where the members run in processes of their own those after it, too.
-func TestStateGroupFails(t *testing.T) {
+func TestSaveFails(t *testing.T) {
 	for apart, kept := range map[bool][]bool{false: {true, false, false}, true: {true, false, true}} {
 		f := plainFMU(t)
 		_, err := f.Load(t.Context(), "")
@@ -20,13 +20,14 @@ func TestStateGroupFails(t *testing.T) {
 			o.Launcher = &directLauncher{}
 		}
 		var all []*Instance
+		var steppers []*Stepper
 		for k := range kept {
 			in := instance(t, f, fmt.Sprint("m", k), o)
 			start(t, in)
-			all = append(all, in)
+			all, steppers = append(all, in), append(steppers, stepper(t, in, plan))
 		}
 		must(t, all[1].SetInteger([]description.ValueReference{100, 101}, []int32{int32(fmi2.GetFMUState), int32(StatusErr)}))
-		g, err := NewStateGroup(all)
+		g, err := NewBatch(steppers)
 		must(t, err)
 		states := make([]*FMUState, len(all))
 		if failed, err := g.Save(states); failed != 1 || err == nil {

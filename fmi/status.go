@@ -13,10 +13,6 @@ const (
 	StatusErr
 	StatusFatal
 	StatusPending
-
-	// StatusNotRun is not in the standard: it is the status of a member of a Group
-	// that was not called, because the group stopped at an earlier member.
-	StatusNotRun Status = -1
 )
 
 // String returns the name of the standard without its prefix fmi2.
@@ -34,8 +30,6 @@ func (s Status) String() string {
 		return "Fatal"
 	case StatusPending:
 		return "Pending"
-	case StatusNotRun:
-		return "not run"
 	}
 	return fmt.Sprintf("status(%d)", int32(s))
 }

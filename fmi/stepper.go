@@ -1,9 +1,6 @@
 package fmi
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
@@ -45,9 +42,6 @@ type Stepper struct {
 	recs  []native.Record // set…, doStep, get…
 	fns   []fmi2.Function // of each record
 	do    int             // index of doStep
-	ticks uint64
-
-	posted bool // the step has been sent to a separate process
 }
 
 // NewStepper prepares the calls of a plan. The error is a *UsageError if the FMU does
@@ -189,15 +183,11 @@ func (s *Stepper) derivatives(p StepPlan) error {
 
 // clear resets the slices, whose memory is freed.
 func (s *Stepper) clear() {
-	*s = Stepper{in: s.in, ticks: s.ticks}
+	*s = Stepper{in: s.in}
 }
 
 // Instance returns the instance of the stepper.
 func (s *Stepper) Instance() *Instance { return s.in }
-
-// Ticks returns the time that this stepper spent inside the FMU, also in groups, in
-// ticks (see TickRate).
-func (s *Stepper) Ticks() uint64 { return s.ticks }
 
 // ready sets the arguments of a step.
 func (s *Stepper) ready(r *native.Record, t, h float64) {
@@ -228,37 +218,6 @@ func (s *Stepper) Step(t, h float64, read bool) (Status, error) {
 	}
 	s.ready(&s.recs[s.do], t, h)
 	return s.carryOut(0, s.length(read), t, h)
-}
-
-// Post starts a step with reading, and Collect waits for its end. Instances in
-// separate processes thus step in parallel. In between, no other method of the
-// instance may be called. After Post without an error, Collect must be called.
-func (s *Stepper) Post(t, h float64) error {
-	if err := s.check(t, h); err != nil {
-		return err
-	}
-	s.ready(&s.recs[s.do], t, h)
-	in := s.in
-	if in.remote != nil && !in.single {
-		s.batch.Recs, s.batch.N = native.Address(s.recs), uintptr(len(s.recs))
-		in.crossings++
-		in.remote.Post(s.batch)
-		s.posted = true
-	}
-	return nil
-}
-
-// Collect returns status and error of the step that Post started.
-func (s *Stepper) Collect() (Status, error) {
-	if !s.posted {
-		step := &s.recs[s.do]
-		return s.carryOut(0, len(s.recs), step.Float[0], step.Float[1])
-	}
-	s.posted = false
-	s.in.remote.Await(s.batch)
-	s.in.crossed(s.batch)
-	s.ticks += native.Span(s.batch.Start, s.batch.End)
-	return s.outcome(0, int(s.batch.Done)-1)
 }
 
 // Read reads the outputs, for example during and after the initialisation.
@@ -296,13 +255,11 @@ func (s *Stepper) carryOut(lo, hi int, t, h float64) (Status, error) {
 	if !in.single {
 		b.Recs, b.N = native.Address(s.recs[lo:]), uintptr(hi-lo)
 		in.cross(b, t, h)
-		s.ticks += native.Span(b.Start, b.End)
 		last = lo + int(b.Done) - 1
 	} else {
 		for last = lo; last < hi; last++ {
 			b.Recs, b.N = native.Address(s.recs[last:]), 1
 			in.cross(b, t, h)
-			s.ticks += native.Span(b.Start, b.End)
 			in.traceCall(s.fns[last], &s.recs[last])
 			if native.Stops(s.recs[last].Status()) {
 				break
@@ -336,205 +293,10 @@ func lastNotOK(recs []native.Record) (s Status, index int) {
 	return s, index
 }
 
-// Group steps several steppers in one crossing into C.
-type Group struct {
-	members []*Stepper
-	reads   bool // outputs are read
-	single  bool // a member needs a crossing per call
-	batch   *native.Batch
-	recs    []native.Record // of the members, with a time stamp between two members
-	first   []int           // index of the first record of each member
-	do      []int           // index of doStep of each member
-	healthy bool            // all calls of the last Step returned OK
-	status  []Status        // of each member, unless healthy
-	timing  timing
-	run     func(*native.Batch)
-}
-
-// NewGroup makes a group that steps the members in the given order and, if reads is
-// true, reads their outputs. The members must belong to different instances. The group
-// must not be used after Free of one of them; the first one owns its memory.
-func NewGroup(members []*Stepper, reads bool) (*Group, error) {
-	if len(members) == 0 {
-		return nil, fmt.Errorf("a group needs at least one stepper")
-	}
-	seen := map[*Instance]bool{}
-	n := 0
-	for _, m := range members {
-		if m == nil {
-			return nil, fmt.Errorf("a group cannot hold a nil stepper")
-		}
-		if m.in.remote != nil {
-			return nil, fmt.Errorf("%s: an instance in a process of its own cannot be in a group", m.in.name)
-		}
-		if seen[m.in] {
-			return nil, fmt.Errorf("%s: two steppers of one instance cannot be in one group", m.in.name)
-		}
-		if st := m.in.State(); st == StateFatal || st == StateFreed {
-			return nil, m.in.refuse(fmi2.DoStep, st)
-		}
-		seen[m.in] = true
-		n += len(m.recs) + 1
-	}
-	mem := &members[0].in.mem
-	recs, err := native.Slice[native.Record](mem, n)
-	if err != nil {
-		return nil, err
-	}
-	g := &Group{members: slices.Clone(members), reads: reads, batch: mem.Batch(), recs: recs[:0], run: members[0].in.run}
-	for _, m := range members {
-		if len(g.recs) > 0 {
-			g.recs = append(g.recs, native.Record{})
-		}
-		g.first = append(g.first, len(g.recs))
-		g.do = append(g.do, len(g.recs)+m.do)
-		g.recs = append(g.recs, m.recs[:m.length(reads)]...)
-		g.status = append(g.status, StatusNotRun)
-		g.single = g.single || m.in.single
-	}
-	g.batch.Recs, g.batch.N = native.Address(g.recs), uintptr(len(g.recs))
-	return g, nil
-}
-
 // length returns the number of calls of a step.
 func (s *Stepper) length(read bool) int {
 	if read {
 		return len(s.recs)
 	}
 	return s.do + 1
-}
-
-// Status returns the worst status of member i in the last Step, or StatusNotRun.
-func (g *Group) Status(i int) Status {
-	if g.healthy {
-		return StatusOK
-	}
-	return g.status[i]
-}
-
-// timing selects the crossings of a group that are timed: the first 16, then every 16th.
-type timing struct{ crossings int }
-
-const timedFirst, timedEach = 16, 16
-
-// next returns the weight of the next crossing in the time of all; 0 = it is not timed.
-func (t *timing) next() (weight uint64) {
-	t.crossings++
-	switch {
-	case t.crossings <= timedFirst:
-		return 1
-	case t.crossings%timedEach == 1:
-		return timedEach
-	}
-	return 0
-}
-
-// Step steps one member after the other, with the same results as Stepper.Step. It
-// stops at the first member with a status other than OK or Warning. ran is the number
-// of members that were called; if err is not nil, it concerns the last of them. For a
-// pending step err is a *StatusError with StatusPending. If a step is illegal for a
-// member, no member is called and ran is 0.
-func (g *Group) Step(t, h float64) (ran int, err error) {
-	finite := t-t+h-h == 0
-	for _, m := range g.members {
-		if in := m.in; in.state != StateStepComplete || in.fatal.Load() || !(h > 0) || !finite {
-			if err := m.check(t, h); err != nil {
-				g.forget()
-				return 0, err
-			}
-		}
-	}
-	if g.single {
-		return g.stepEach(t, h)
-	}
-	for i, m := range g.members {
-		m.ready(&g.recs[g.do[i]], t, h)
-		m.in.crossings++
-	}
-	b, weight := g.batch, g.timing.next()
-	b.Time, b.Step, b.Untimed = t, h, flag(weight == 0)
-	g.run(b)
-	if weight > 0 {
-		g.meter(weight)
-	}
-	if g.healthy = b.Worst == 0 && b.Modes == 0; g.healthy {
-		return len(g.members), nil
-	}
-	return g.outcome()
-}
-
-// forget resets the status of all members.
-func (g *Group) forget() {
-	g.healthy = false
-	for i := range g.status {
-		g.status[i] = StatusNotRun
-	}
-}
-
-// meter adds the time of the last crossing, times weight, to the ticks of the members.
-func (g *Group) meter(weight uint64) {
-	start, done := g.batch.Start, int(g.batch.Done)
-	for i, m := range g.members {
-		end, next := g.batch.End, len(g.recs)
-		if i+1 < len(g.first) {
-			next = g.first[i+1]
-		}
-		if next <= done && next < len(g.recs) { // the time stamp after the member
-			end = uint64(g.recs[next-1].Ret)
-		}
-		spent := weight * native.Span(start, end)
-		m.ticks += spent
-		m.in.spend(spent)
-		if start = end; next >= done {
-			return
-		}
-	}
-}
-
-// outcome evaluates the last crossing: the number of members called and the error.
-func (g *Group) outcome() (ran int, err error) {
-	g.forget()
-	done := int(g.batch.Done)
-	for i, m := range g.members {
-		lo := g.first[i]
-		if lo >= done {
-			continue
-		}
-		recs := g.recs[lo:min(done, lo+m.length(g.reads))]
-		m.in.changedModes(recs)
-		worst, from := lastNotOK(recs)
-		ran, g.status[i] = i+1, defined(worst)
-		if worst != StatusOK {
-			if g.batch.Untimed != 0 {
-				m.in.spent = 0
-			}
-			err = m.in.settle(m.fns[from], worst)
-			if worst == StatusPending && err == nil {
-				err = goesOn(m)
-			}
-		}
-	}
-	return ran, err
-}
-
-// stepEach steps the members one by one.
-func (g *Group) stepEach(t, h float64) (int, error) {
-	g.forget()
-	for i, m := range g.members {
-		st, err := m.Step(t, h, g.reads)
-		g.status[i] = st
-		if st == StatusPending && err == nil {
-			err = goesOn(m)
-		}
-		if err != nil {
-			return i + 1, err
-		}
-	}
-	return len(g.members), nil
-}
-
-// goesOn returns the error of a group for a pending step.
-func goesOn(m *Stepper) error {
-	return &StatusError{Instance: m.in.name, Func: fmi2.DoStep.String(), Status: StatusPending,
-		Msg: "the step continues in the background; call GetStatus until it is done, then Read"}
 }

@@ -73,7 +73,7 @@ func TestStepper(t *testing.T) {
 			t.Fatalf("step %d: stepper %s, calls %s", k, outputs(s), want)
 		}
 	}
-	if s.Ticks() == 0 || s.Instance() != a {
+	if a.Ticks() == 0 || s.Instance() != a {
 		t.Error("no ticks, or the wrong instance")
 	}
 
@@ -208,8 +208,8 @@ func members(tb testing.TB, n int, o InstanceOptions) []*Stepper {
 	return out
 }
 
-// TestGroup compares a group with the same steppers called one by one.
-func TestGroup(t *testing.T) {
+// TestBatch compares a batch with the same steppers called one by one.
+func TestBatch(t *testing.T) {
 	const n = 5
 	var c collector
 	for name, variant := range map[string]func(s []*Stepper){
@@ -226,56 +226,49 @@ func TestGroup(t *testing.T) {
 				for _, fn := range []fmi2.Function{fmi2.SetReal, fmi2.DoStep, fmi2.GetReal} {
 					a, b := members(t, n, InstanceOptions{Log: c.log}), members(t, n, InstanceOptions{Log: c.log})
 					variant(a)
-					g, err := NewGroup(a, true)
+					g, err := NewBatch(a)
 					must(t, err)
 					for step := range 3 {
 						if step == 1 {
 							fail(t, a[3].in, fn, st, 1)
 							fail(t, b[3].in, fn, st, 1)
 						}
-						ran, ok := 0, true
-						var want error
 						for k := range n {
 							fill(a[k], uint64(step*n+k))
 							fill(b[k], uint64(step*n+k))
 						}
-						got := make([]Status, n)
-						for k := range n {
-							got[k] = StatusNotRun
-						}
-						for k := range n { // what a group does, call by call
-							if k == 0 && slices.ContainsFunc(b, func(s *Stepper) bool { return s.in.State() != StateStepComplete }) {
-								ok = false
-								break
-							}
+						ran, last := 0, StatusOK
+						var want error
+						// A member that may not step keeps all from stepping.
+						refuses := slices.IndexFunc(b, func(s *Stepper) bool { return s.in.State() != StateStepComplete })
+						ok := refuses < 0
+						for ok && ran < n && want == nil && last != StatusPending { // what a batch does, call by call
+							last, want = b[ran].Step(float64(step), 1, true)
 							ran++
-							if got[k], want = b[k].Step(float64(step), 1, true); want != nil || got[k] == StatusPending {
-								break
-							}
 						}
 						var before, spent uint64
 						for k := range n {
-							before += a[k].Ticks()
+							before += a[k].in.Ticks()
 						}
-						n1, err := g.Step(float64(step), 1)
-						if ok && n1 != ran || !ok && (n1 != 0 || err == nil) {
-							t.Fatalf("%v from %v, step %d: group ran %d (%v), one by one %d", st, fn, step, n1, err, ran)
+						n1, s1, err := g.Step(0, float64(step), 1, true)
+						if ok && (n1 != ran || err != nil && s1 != last) || !ok && (n1 != refuses+1 || err == nil) {
+							t.Fatalf("%v from %v, step %d: batch ran %d (%v, %v), one by one %d (%v)", st, fn, step, n1, s1, err, ran, last)
 						}
 						for k := range n {
-							if outputs(a[k]) != outputs(b[k]) || ok && g.Status(k) != got[k] || a[k].in.State() != b[k].in.State() {
-								t.Fatalf("%v from %v, step %d, member %d: group %s %v %v, one by one %s %v %v", st, fn, step, k,
-									outputs(a[k]), g.Status(k), a[k].in.State(), outputs(b[k]), got[k], b[k].in.State())
+							if outputs(a[k]) != outputs(b[k]) || a[k].in.State() != b[k].in.State() {
+								t.Fatalf("%v from %v, step %d, member %d: batch %s %v, one by one %s %v", st, fn, step, k,
+									outputs(a[k]), a[k].in.State(), outputs(b[k]), b[k].in.State())
 							}
-							spent += a[k].Ticks()
+							spent += a[k].in.Ticks()
 						}
-						if ok && name != "traced" && spent-before != g.batch.End-g.batch.Start {
-							t.Errorf("the members' ticks grew by %d, the group took %d", spent-before, g.batch.End-g.batch.Start)
+						if c := g.crossings[stepAndRead]; ok && c != nil && spent-before != c.batch.End-c.batch.Start {
+							t.Errorf("the members' ticks grew by %d, the batch took %d", spent-before, c.batch.End-c.batch.Start)
 						}
 						if want != nil && (err == nil || err.Error() != want.Error()) {
-							t.Fatalf("%v from %v: group gives %v, one by one %v", st, fn, err, want)
+							t.Fatalf("%v from %v: batch gives %v, one by one %v", st, fn, err, want)
 						}
-						if want == nil && ok && (err != nil) != (got[ran-1] == StatusPending) {
-							t.Fatalf("%v from %v: group gives %v", st, fn, err)
+						if want == nil && ok && (err != nil) != (last == StatusPending) {
+							t.Fatalf("%v from %v: batch gives %v", st, fn, err)
 						}
 						if st == StatusPending && ok && fn == fmi2.DoStep && err != nil && !errors.As(err, new(*StatusError)) {
 							t.Fatal(err)
@@ -287,15 +280,15 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-func TestGroupMembers(t *testing.T) {
+func TestBatchMembers(t *testing.T) {
 	s := members(t, 2, InstanceOptions{})
 	twin := stepper(t, s[0].in, plan)
 	must(t, s[1].in.Free())
 	for name, m := range map[string][]*Stepper{
 		"empty": nil, "nil": {s[0], nil}, "twice": {s[0], s[0]}, "same instance": {s[0], twin}, "freed": {s[0], s[1]},
 	} {
-		if _, err := NewGroup(m, true); err == nil {
-			t.Errorf("%s: a group was made", name)
+		if _, err := NewBatch(m); err == nil {
+			t.Errorf("%s: a batch was made", name)
 		}
 	}
 }
@@ -305,27 +298,32 @@ func TestNoAllocations(t *testing.T) {
 		return // purego's reflected calls allocate, see CallPath
 	}
 	s := members(t, 10, InstanceOptions{})
-	g, err := NewGroup(s, true)
+	g, err := NewBatch(s)
 	must(t, err)
 	in := s[0].in
 	vr, v, n := []description.ValueReference{0, 5}, make([]float64, 2), make([]int32, 2)
 	b := make([]bool, 2)
 	state, err := in.GetFMUState(nil)
 	must(t, err)
+	states := make([]*FMUState, len(s))
+	_, err = g.Save(states)
+	must(t, err)
 	at := 0.0
 	for name, f := range map[string]func() error{
-		"Stepper.Step": func() error { _, err := s[0].Step(at, 1, true); return err },
-		"Group.Step":   func() error { _, err := g.Step(at, 1); return err },
-		"DoStep":       func() error { _, err := in.DoStep(at, 1, false); return err },
-		"SetReal":      func() error { return in.SetReal(vr, v) },
-		"GetReal":      func() error { return in.GetReal(vr, v) },
-		"SetInteger":   func() error { return in.SetInteger(vr, n) },
-		"GetBoolean":   func() error { return in.GetBoolean(vr, b) },
-		"SetBoolean":   func() error { return in.SetBoolean(vr, b) },
-		"GetFMUState":  func() error { _, err := in.GetFMUState(state); return err },
-		"SetFMUState":  func() error { return in.SetFMUState(state) },
-		"derivatives":  func() error { return in.SetRealInputDerivatives(vr[:1], []int32{1}, v[:1]) },
-		"directional":  func() error { return in.GetDirectionalDerivative(vr, vr, v, v) },
+		"Stepper.Step":  func() error { _, err := s[0].Step(at, 1, true); return err },
+		"Batch.Step":    func() error { _, _, err := g.Step(0, at, 1, true); return err },
+		"Batch.Save":    func() error { _, err := g.Save(states); return err },
+		"Batch.Restore": func() error { _, err := g.Restore(states); return err },
+		"DoStep":        func() error { _, err := in.DoStep(at, 1, false); return err },
+		"SetReal":       func() error { return in.SetReal(vr, v) },
+		"GetReal":       func() error { return in.GetReal(vr, v) },
+		"SetInteger":    func() error { return in.SetInteger(vr, n) },
+		"GetBoolean":    func() error { return in.GetBoolean(vr, b) },
+		"SetBoolean":    func() error { return in.SetBoolean(vr, b) },
+		"GetFMUState":   func() error { _, err := in.GetFMUState(state); return err },
+		"SetFMUState":   func() error { return in.SetFMUState(state) },
+		"derivatives":   func() error { return in.SetRealInputDerivatives(vr[:1], []int32{1}, v[:1]) },
+		"directional":   func() error { return in.GetDirectionalDerivative(vr, vr, v, v) },
 	} {
 		var err error
 		if k := testing.AllocsPerRun(100, func() {
@@ -348,10 +346,10 @@ func TestFloatingPointModes(t *testing.T) {
 	for k, m := range s {
 		must(t, m.in.SetInteger([]description.ValueReference{112, 113}, []int32{int32(1 - k), 1}))
 	}
-	g, err := NewGroup(s, true)
+	g, err := NewBatch(s)
 	must(t, err)
 	for k := range 2 {
-		_, err = g.Step(float64(k), 1)
+		_, _, err = g.Step(0, float64(k), 1, true)
 		must(t, err)
 	}
 	_, err = s[0].Step(2, 1, true)
@@ -367,11 +365,9 @@ func TestFloatingPointModes(t *testing.T) {
 	}
 	same()
 	states := make([]*FMUState, 2)
-	sg, err := NewStateGroup([]*Instance{s[0].in, s[1].in})
+	_, err = g.Save(states)
 	must(t, err)
-	_, err = sg.Save(states)
-	must(t, err)
-	_, err = sg.Restore(states)
+	_, err = g.Restore(states)
 	must(t, err)
 	same()
 	told := 0
@@ -431,7 +427,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-func BenchmarkGroup(b *testing.B) {
+func BenchmarkBatch(b *testing.B) {
 	for _, n := range []int{2, 10, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			f := plainFMU(b)
@@ -440,12 +436,12 @@ func BenchmarkGroup(b *testing.B) {
 			for range n {
 				s = append(s, stepper(b, running(b, f, "bench"), StepPlan{RealIn: refs, RealOut: refs}))
 			}
-			g, err := NewGroup(s, true)
+			g, err := NewBatch(s)
 			must(b, err)
 			k := 0.0
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := g.Step(k, 1); err != nil {
+				if _, _, err := g.Step(0, k, 1, true); err != nil {
 					b.Fatal(err)
 				}
 				k++

@@ -17,7 +17,7 @@ import (
 //	0.001273 engine fmi2SetReal vr=[0 3] v=[1 2.5] -> OK 0.4µs
 //
 // with seconds since NewTrace, instance, function, arguments (the first 16 items of
-// lists), status and duration. Each line is one Write. Steppers and groups with a
+// lists), status and duration. Each line is one Write. Steppers and batches with a
 // traced instance enter C separately for each call, with the same results. Several
 // instances and goroutines may share a trace.
 type Trace struct {

@@ -18,10 +18,8 @@ type abilities struct {
 	serializer   StateSerializer
 	archiver     Archiver
 	aware        RestoreAware
-	substep      Substepper
-	meter        Meter
-	group        GroupStepper // with a key
-	states       StateGrouper
+	batcher      Batcher // with a key
+	priced       Priced
 	initializer  Initializer
 	parameters   ParameterSetter
 	notes        Noter
@@ -53,12 +51,10 @@ func abilitiesOf(s Subsystem, info *Info) (a abilities) {
 	a.serializer, _ = As[StateSerializer](s)
 	a.archiver, _ = As[Archiver](s)
 	a.aware, _ = As[RestoreAware](s)
-	a.substep, _ = As[Substepper](s)
-	a.meter, _ = As[Meter](s)
-	if g, ok := As[GroupStepper](s); ok && g.GroupKey() != nil {
-		a.group = g
+	a.priced, _ = As[Priced](s)
+	if b, ok := As[Batcher](s); ok && b.BatchKey() != nil {
+		a.batcher = b
 	}
-	a.states, _ = As[StateGrouper](s)
 	a.initializer, _ = As[Initializer](s)
 	a.parameters, _ = As[ParameterSetter](s)
 	a.notes, _ = As[Noter](s)

@@ -23,7 +23,7 @@ func (a *asking) Attempt(_ context.Context, x *master.Exec, _, _ float64, _ *mas
 func TestRefusals(t *testing.T) {
 	for name, ask := range map[string]func(*master.Exec) error{
 		"restore":     func(x *master.Exec) error { return x.Restore(0) },
-		"restore all": func(x *master.Exec) error { return x.NewStateSet([]int{0, 1}).Restore() },
+		"restore all": func(x *master.Exec) error { return x.NewTeam([]int{0, 1}).Restore() },
 		"derivatives": func(x *master.Exec) error { return x.PrepareDerivatives(0, 1) },
 	} {
 		r := made(t, system(t, []master.Subsystem{newFake("a", 1, 1), newFake("b", 1, 1)}), &asking{ask}, master.Options{Stop: 1, Step: 0.5})

@@ -222,7 +222,7 @@ func resumes(t *testing.T, intervals []float64, talkers func(testing.TB) *master
 func TestResumeState(t *testing.T) {
 	compared := fields.Comparison{Ignored: map[string]string{
 		"Run": "opt can alg parts tick ticked lastFlush startWall starting variables", "runState": "earlier inRecorders", "checkpointing": "past",
-		"Exec": "seconds", "steering": "staged du", "fake": "calls lengths",
+		"Exec": "seconds", "solo": "seconds", "steering": "staged du", "fake": "calls lengths",
 	}}
 	for _, name := range []string{"explicit", "predictor-corrector", "implicit"} {
 		from := func(state []byte) *master.Run {

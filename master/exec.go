@@ -1,14 +1,11 @@
 package master
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync/atomic"
-	"time"
 )
 
 // Exec executes the steps of an algorithm: it stages inputs, steps subsystems, reads outputs, counts the
@@ -29,25 +26,23 @@ type Exec struct {
 
 	execState
 	crew        *crew
-	callByCall  bool
 	signals     Signals
 	steering    *steering // nil: no variable can be overridden
 	external    []int     // inputs driven by signals
 	step        float64
-	own         []float64     // s, by subsystem: the constant step declared by ScaleStep
-	given       []float64     // U with overridden values; the same slice if nothing can be overridden
-	givenSlopes [][]float64   // DU likewise
-	slopes      []int         // highest order of derivatives, by subsystem
-	seconds     []float64     // of subsystems that do not meter themselves
-	able        []abilities   // by subsystem
-	solo        []*stepGroup  // by subsystem: itself alone; nil = not used yet
-	back        []*stateGroup // likewise
-	current     int           // the subsystem that the run's own thread called last, or outside
-	notes       []string      // for the warnings of the run
+	own         []float64   // s, by subsystem: the constant step declared by ScaleStep
+	given       []float64   // U with overridden values; the same slice if nothing can be overridden
+	givenSlopes [][]float64 // DU likewise
+	slopes      []int       // highest order of derivatives, by subsystem
+	seconds     []float64   // of subsystems that do not meter themselves
+	able        []abilities // by subsystem
+	solo        []*bound    // by subsystem: itself alone; nil = not used yet
+	current     int         // the subsystem that the run's own thread called last, or outside
+	notes       []string    // for the warnings of the run
 
 	// By subsystem: how it has ended the simulation, in the present attempt; nil = it has not.
-	ended   []*StepError
-	endings atomic.Int32 // of them
+	ended  []*StepError
+	ending atomic.Bool // one of them has, in this attempt or an earlier one
 
 	speaking, listening []int  // subsystems with discrete outputs, with discrete inputs
 	unsent              []bool // by subsystem: it gets its discrete inputs before its next step
@@ -58,7 +53,7 @@ type Exec struct {
 	// Rollback, by subsystem; nil = its state is never restored.
 	saver    []StateSaver
 	states   []State
-	saved    *StateSet    // all subsystems with rollback
+	saved    *Team        // all subsystems with rollback
 	promised []bool       // by subsystem: its last step carried the promise of RestoreAware
 	broken   atomic.Int32 // number of false entries
 	keepAll  *Phase
@@ -96,7 +91,7 @@ func newExec(s *System, step float64, workers int) *Exec {
 			steps: make([]int, n), saves: make([]int, n), restores: make([]int, n), replay: make([]Replay, n)},
 		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
 		seconds: make([]float64, n), slopes: make([]int, n),
-		own: slices.Repeat([]float64{step}, n), solo: make([]*stepGroup, n), back: make([]*stateGroup, n),
+		own: slices.Repeat([]float64{step}, n), solo: make([]*bound, n),
 		current: outside, unsent: make([]bool, n),
 		loose: s.loose(), actual: make([]float64, s.OutAt[n]),
 		saver: make([]StateSaver, n), states: make([]State, n),
@@ -251,14 +246,14 @@ func (x *Exec) takeSignals(t float64) {
 	}
 }
 
-// Stage passes subsystem i its part of U and DU. It must be called on the thread of the subsystem.
+// Stage passes subsystem i its part of U, in the initialisation. It must be called on the thread of the subsystem.
 func (x *Exec) Stage(i int) error {
 	x.touch(i)
-	g := x.describe([]int{i})
-	if err := x.give(&g); err != nil {
+	from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
+	if err := x.give(&bound{members: []int{i}, in: []span{{from, to}}}); err != nil {
 		return err
 	}
-	return x.able[i].stage(x.Sys.Subsystems[i], &g.exchange[0])
+	return x.able[i].stage(x.Sys.Subsystems[i], &Exchange{In: x.given[from:to]})
 }
 
 // stage passes a subsystem its inputs.
@@ -279,7 +274,7 @@ func (a *abilities) stage(s Subsystem, e *Exchange) error {
 
 // give computes the inputs and derivatives that the members of a group get: their parts of U and DU, which
 // must be finite, with overridden values.
-func (x *Exec) give(g *stepGroup) error {
+func (x *Exec) give(g *bound) error {
 	sum := 0.0 // NaN if a number is not finite
 	for _, at := range g.in {
 		for _, v := range x.U[at.from:at.to] {
@@ -311,7 +306,7 @@ func (x *Exec) give(g *stepGroup) error {
 
 // unbounded returns an error that names the input of a group whose extrapolated value is not finite, or the
 // output that is the reason.
-func (x *Exec) unbounded(g *stepGroup) error {
+func (x *Exec) unbounded(g *bound) error {
 	values := append([][]float64{x.U}, x.DU[:len(g.slopes)]...)
 	for _, at := range g.in {
 		for k := at.from; k < at.to; k++ {
@@ -369,7 +364,7 @@ func (x *Exec) PrepareDerivatives(i, order int) error {
 		}
 		x.givenSlopes = append(x.givenSlopes, given)
 	}
-	x.slopes[i], x.solo[i] = order, nil
+	x.slopes[i] = order
 	return nil
 }
 
@@ -442,92 +437,12 @@ func (x *Exec) transferred(t *transfer) Values {
 // *StepError. Like Restore and Read it must be called on the thread of the subsystem: in a Phase, or directly
 // in the attempt for late subsystems.
 func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
-	g, err := x.alone(i)
-	if err != nil {
-		return err
-	}
-	return x.stepPiece(ctx, g, t, H, true)
+	return x.stepBatch(ctx, x.alone(i), t, H, true)
 }
 
-// alone returns the group of subsystem i alone.
-func (x *Exec) alone(i int) (*stepGroup, error) {
-	if x.solo[i] == nil {
-		g := x.describe([]int{i})
-		if err := x.bind(&g); err != nil {
-			return nil, err
-		}
-		x.solo[i] = &g
-	}
-	return x.solo[i], nil
-}
-
-// solo is the Group of a subsystem that has none of its own.
-type solo struct {
-	Subsystem
-	able     *abilities
-	exchange *Exchange
-}
-
-func (s *solo) Step(ctx context.Context, t, h float64, read bool) (ran int, reached float64, err error) {
-	if err := s.able.stage(s.Subsystem, s.exchange); err != nil {
-		return 0, t, err
-	}
-	step := s.Subsystem.Step
-	if !read && s.able.substep != nil {
-		step = s.able.substep.Substep
-	}
-	reached, err = step(ctx, t, h)
-	short := arrived(t, h, reached)
-	if err == nil {
-		err = short
-	}
-	if read && (err == nil || short == nil && errors.Is(err, ErrTerminated)) && len(s.exchange.Out) > 0 {
-		err = cmp.Or(s.Outputs(s.exchange.Out), err)
-	}
-	return 1, reached, err
-}
-
-// judge returns the error of a failed step of subsystem i from t by H. If the subsystem ends the simulation
-// exactly at t+H, the step is complete.
-func (x *Exec) judge(i int, t, H, reached float64, err error) error {
-	if errors.Is(err, ErrTerminated) && arrived(t, H, reached) == nil {
-		x.end(i, x.failed(i, t, H, min(reached, t+H), err))
-		return nil
-	}
-	return x.failed(i, t, H, reached, err)
-}
-
-// end records how subsystem i has ended the simulation; nil = it has not.
-func (x *Exec) end(i int, how *StepError) {
-	if x.ended[i] != nil {
-		x.endings.Add(-1)
-	}
-	if x.ended[i] = how; how != nil {
-		x.endings.Add(1)
-	}
-}
-
-// terminated returns how the first subsystem has ended the simulation up to time t; nil = none has.
-func (x *Exec) terminated(t float64) *StepError {
-	if x.endings.Load() == 0 {
-		return nil
-	}
-	for _, end := range x.ended {
-		if end != nil && end.Reached-t <= gridTolerance*end.H+4*0x1p-52*math.Abs(t) {
-			return end
-		}
-	}
-	return nil
-}
-
-// arrived returns ErrDiscard if a step ended early, because its outputs would be taken for those at t+H.
-func arrived(t, H, reached float64) error {
-	end := t + H
-	if !(end-reached <= gridTolerance*H+4*0x1p-52*math.Abs(end)) {
-		return fmt.Errorf("%w: it ended early, at t = %.12g s, without an error", ErrDiscard, reached)
-	}
-	return nil
-}
+// Restore restores state and outputs of subsystem i at the last accepted communication point, from where
+// it can be stepped again.
+func (x *Exec) Restore(i int) error { return x.restoreBatch(x.alone(i)) }
 
 // ready fails if subsystem i cannot take a step from t by H. It announces to the subsystem whether its
 // state before the step may be restored; only states of the last accepted communication point are.
@@ -577,185 +492,11 @@ func (x *Exec) Splits(i int) error {
 // step, or one step over a number of macro steps; one of the two is 1. The size is over·H/steps.
 func (x *Exec) ScaleStep(i, steps, over int) { x.own[i] = float64(over) * x.step / float64(steps) }
 
-func (x *Exec) failed(i int, t, H, reached float64, err error) *StepError {
-	return &StepError{Subsystem: x.Sys.Infos[i].Name, Source: x.Sys.Infos[i].Source, T: t, H: H, Reached: reached, Err: err}
-}
-
 // Reverts reports whether the state of subsystem i can be restored in this run.
 func (x *Exec) Reverts(i int) bool { return x.saver[i] != nil }
 
 // Replay returns how exactly subsystem i repeats a step; zero if that was not tested.
 func (x *Exec) Replay(i int) Replay { return x.replay[i] }
-
-// Restore restores state and outputs of subsystem i at the last accepted communication point, from where
-// it can be stepped again.
-func (x *Exec) Restore(i int) error {
-	if x.back[i] == nil {
-		x.back[i] = &stateGroup{members: []int{i}, states: make([]State, 1)}
-	}
-	return x.restoreGroup(x.back[i])
-}
-
-// takenBack fails if the run does not save the state of subsystem i.
-func (x *Exec) takenBack(i int) error {
-	if x.saver[i] == nil {
-		return fmt.Errorf("%s: %w: the algorithm restores its state without having listed it "+
-			"(Plan.Rollback)", x.Sys.Infos[i], ErrCapability)
-	}
-	return nil
-}
-
-// revertOutputs restores the outputs of subsystem i at the last accepted communication point.
-func (x *Exec) revertOutputs(i int) {
-	s := x.Sys
-	copy(x.Y[s.OutAt[i]:s.OutAt[i+1]], x.keptY[s.OutAt[i]:s.OutAt[i+1]])
-	if len(s.Infos[i].DiscreteOut) > 0 {
-		x.discreteOut[i].set(&x.keptDiscrete[i])
-	}
-	x.restores[i]++
-	x.end(i, nil)
-}
-
-func (x *Exec) notRestored(i int, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: going back to t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
-	}
-	return nil
-}
-
-func (x *Exec) notSaved(i int, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: saving the state at t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
-	}
-	return nil
-}
-
-// StateSet saves and restores a set of subsystems in as few calls into C as possible.
-type StateSet struct {
-	x             *Exec
-	groups        []stateGroup
-	save, restore *Phase
-}
-
-type stateGroup struct {
-	members []int
-	group   StateGroup
-	known   bool // group was looked up
-	states  []State
-	out     []span // parts of Y; nil if a member also has discrete outputs
-}
-
-// NewStateSet prepares a set of subsystems with rollback in this run.
-func (x *Exec) NewStateSet(members []int) *StateSet {
-	s := &StateSet{x: x}
-	var firsts []int
-	for _, group := range x.grouped(members) {
-		s.groups = append(s.groups, stateGroup{members: group, states: make([]State, len(group)), out: x.outSpans(group)})
-		firsts = append(firsts, group[0])
-	}
-	s.save = x.crew.phase(firsts, func(g int) error { return x.saveGroup(&s.groups[g]) })
-	s.restore = x.crew.phase(firsts, func(g int) error { return x.restoreGroup(&s.groups[g]) })
-	return s
-}
-
-// outSpans returns the parts of Y of subsystems, nil if one has discrete outputs.
-func (x *Exec) outSpans(members []int) (out []span) {
-	for _, i := range members {
-		if len(x.Sys.Infos[i].DiscreteOut) > 0 {
-			return nil
-		}
-		out = extend(out, span{x.Sys.OutAt[i], x.Sys.OutAt[i+1]})
-	}
-	return out
-}
-
-// Restore is Exec.Restore for all members.
-func (s *StateSet) Restore() error { return s.restore.Run() }
-
-// prepare makes the group, once the subsystems are instantiated.
-func (g *stateGroup) prepare(x *Exec) error {
-	if g.known {
-		return nil
-	}
-	g.known = true
-	for _, i := range g.members {
-		if err := x.takenBack(i); err != nil {
-			return err
-		}
-	}
-	if grouper := x.able[g.members[0]].states; grouper != nil && len(g.members) > 1 {
-		var err error
-		g.group, err = grouper.NewStateGroup(x.subsystems(g.members))
-		return err
-	}
-	var savers soloStates
-	for _, i := range g.members {
-		savers = append(savers, x.saver[i])
-	}
-	g.group = savers
-	return nil
-}
-
-// soloStates is the StateGroup of subsystems that have none of their own.
-type soloStates []StateSaver
-
-func (s soloStates) Save(states []State) (failed int, err error) {
-	for k, saver := range s {
-		if states[k], err = saver.SaveState(states[k]); err != nil {
-			return k, err
-		}
-	}
-	return 0, nil
-}
-
-func (s soloStates) Restore(states []State) (failed int, err error) {
-	for k, saver := range s {
-		if err := saver.RestoreState(states[k]); err != nil {
-			return k, err
-		}
-	}
-	return 0, nil
-}
-
-func (x *Exec) saveGroup(g *stateGroup) error {
-	if err := g.prepare(x); err != nil {
-		return err
-	}
-	x.touch(g.members[0])
-	for k, i := range g.members {
-		x.saves[i]++
-		g.states[k] = x.states[i]
-	}
-	failed, err := g.group.Save(g.states)
-	for k, i := range g.members {
-		x.states[i] = g.states[k] // also of those before an error, to be freed in the end
-	}
-	return x.notSaved(g.members[failed], err)
-}
-
-func (x *Exec) restoreGroup(g *stateGroup) error {
-	if err := g.prepare(x); err != nil {
-		return err
-	}
-	x.touch(g.members[0])
-	together := g.out != nil && x.endings.Load() == 0
-	for _, at := range g.out {
-		copy(x.Y[at.from:at.to], x.keptY[at.from:at.to])
-	}
-	for k, i := range g.members {
-		if together {
-			x.restores[i]++
-		} else {
-			x.revertOutputs(i)
-		}
-		g.states[k] = x.states[i]
-	}
-	failed, err := g.group.Restore(g.states)
-	if err != nil {
-		return x.notRestored(g.members[failed], err)
-	}
-	return nil
-}
 
 // steer lets s override the inputs that subsystems get.
 func (x *Exec) steer(s *steering) {
@@ -764,9 +505,6 @@ func (x *Exec) steer(s *steering) {
 
 // RestoreAll restores all subsystems with rollback.
 func (x *Exec) RestoreAll() error {
-	if len(x.saved.groups) == 0 {
-		return nil
-	}
 	return x.saved.Restore()
 }
 
@@ -780,9 +518,6 @@ func (x *Exec) save(t float64) error {
 		if err := x.keepAll.Run(); err != nil {
 			return err
 		}
-	}
-	if len(x.saved.groups) == 0 {
-		return nil
 	}
 	return x.saved.save.Run()
 }
@@ -799,7 +534,7 @@ func (x *Exec) prepareRollback() {
 		}
 	}
 	x.keepAll = x.NewPhase(restarting, x.keepState)
-	x.saved = x.NewStateSet(members)
+	x.saved = x.NewTeam(members)
 }
 
 // repeats reports whether a whole macro step can be repeated.
@@ -862,330 +597,10 @@ func notFinite(v float64) string {
 	return "infinite"
 }
 
-// StepSet steps a set of subsystems over the same time in as few calls into C as possible.
-type StepSet struct {
-	groups []stepGroup
-	phase  *Phase
-	pieces int                       // in which each member takes the step
-	stage  func(i, j int, t float64) // nil: U and DU are set before the step
-	// Of the present step.
-	ctx  context.Context
-	t, H float64
-}
-
-// span is a part of a vector, from the first entry to below the last.
-type span struct{ from, to int }
-
-// stepGroup is a part of a StepSet that is stepped by one call.
-type stepGroup struct {
-	members  []int
-	in       []span   // their parts of U
-	slopes   [][]span // and of DU, by order
-	exchange []Exchange
-	group    Group
-	away     Beginner // the group, if its members step asynchronously
-	begun    bool     // their step has begun
-	speaking []int    // members with discrete outputs
-	loose    []int    // their outputs that feed nothing
-	hearing  []int    // members with discrete inputs
-	varies   bool     // all can vary their step
-	reverts  bool     // one has rollback
-	metered  bool
-}
-
-// NewStepSet prepares a set. Members with the same group key are stepped by one call, in order.
-func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
-	set := &StepSet{pieces: 1}
-	var firsts []int
-	for _, group := range x.grouped(members) {
-		g := x.describe(group)
-		if err := x.bind(&g); err != nil {
-			return nil, err
-		}
-		set.groups, firsts = append(set.groups, g), append(firsts, group[0])
-	}
-	set.phase = x.crew.phase(firsts, func(g int) error { return x.stepGroup(set, &set.groups[g]) })
-	return set, nil
-}
-
-// grouped splits members into groups that can be called together, in order.
-func (x *Exec) grouped(members []int) [][]int {
-	type key struct {
-		group  any
-		worker int
-	}
-	var groups [][]int
-	at := map[key]int{}
-	for _, i := range members {
-		stepper := x.able[i].group
-		if stepper == nil || x.callByCall {
-			groups = append(groups, []int{i})
-			continue
-		}
-		k := key{stepper.GroupKey(), x.crew.owner[i]}
-		g, ok := at[k]
-		if !ok {
-			g = len(groups)
-			at[k], groups = g, append(groups, nil)
-		}
-		groups[g] = append(groups[g], i)
-	}
-	return groups
-}
-
-// describe returns the group of these members, before it is bound.
-func (x *Exec) describe(members []int) stepGroup {
-	g := stepGroup{members: members, exchange: make([]Exchange, len(members)), varies: true, metered: x.able[members[0]].meter != nil}
-	for k, i := range members {
-		info, e, from, to := x.Sys.Infos[i], &g.exchange[k], x.Sys.InAt[i], x.Sys.InAt[i+1]
-		e.In, e.Out = x.given[from:to:to], x.Out(i)
-		g.in = extend(g.in, span{from, to})
-		for m := range x.slopes[i] {
-			e.Slopes = append(e.Slopes, x.givenSlopes[m][from:to:to])
-			if m == len(g.slopes) {
-				g.slopes = append(g.slopes, nil)
-			}
-			g.slopes[m] = extend(g.slopes[m], span{from, to})
-		}
-		if len(info.DiscreteOut) > 0 {
-			g.speaking = append(g.speaking, i)
-		}
-		g.loose = append(g.loose, x.loose[i]...)
-		if len(info.DiscreteIn) > 0 {
-			g.hearing = append(g.hearing, i)
-		}
-		g.varies, g.reverts = g.varies && info.Caps.VariableStep, g.reverts || x.saver[i] != nil
-	}
-	return g
-}
-
-// bind makes what steps the members of a group.
-func (x *Exec) bind(g *stepGroup) (err error) {
-	subs := x.subsystems(g.members)
-	if stepper := x.able[g.members[0]].group; stepper != nil && !x.callByCall {
-		g.group, err = stepper.NewGroup(subs, g.exchange)
-		g.away, _ = g.group.(Beginner)
-	} else {
-		g.group = &solo{subs[0], &x.able[g.members[0]], &g.exchange[0]}
-	}
-	return err
-}
-
-func (x *Exec) subsystems(members []int) (subs []Subsystem) {
-	for _, i := range members {
-		subs = append(subs, x.Sys.Subsystems[i])
-	}
-	return subs
-}
-
-// extend adds a part of a vector to others, merged with an adjacent one.
-func extend(parts []span, p span) []span {
-	if n := len(parts); n > 0 && parts[n-1].to == p.from {
-		parts[n-1].to = p.to
-		return parts
-	}
-	return append(parts, p)
-}
-
-// InPieces makes each member take its steps in n pieces of equal size. Before each piece, stage puts the
-// inputs of member i for piece j, which begins at time t, into U and DU, on the thread of the member.
-func (s *StepSet) InPieces(n int, stage func(i, j int, t float64)) { s.pieces, s.stage = n, stage }
-
-// StepAll advances all members of a set from t by H with the inputs in U and their derivatives in DU, and
-// reads their outputs. It stops at the first failure, except on other threads.
-func (x *Exec) StepAll(ctx context.Context, set *StepSet, t, H float64) error {
-	if len(set.groups) == 0 {
-		return nil
-	}
-	set.ctx, set.t, set.H = ctx, t, H
-	switch {
-	case !x.crew.alone():
-		return set.phase.Run()
-	case len(set.groups) == 1:
-		return x.stepGroup(set, &set.groups[0])
-	}
-	return x.stepGroups(set)
-}
-
-// stepGroups steps the groups one after the other, while asynchronous ones step in the background. It
-// waits for all of these even if another group fails.
-func (x *Exec) stepGroups(set *StepSet) (first error) {
-	at := len(set.groups)
-	fails := func(k int, err error) {
-		if err != nil && k < at {
-			first, at = err, k
-		}
-	}
-	for k := range set.groups {
-		if g := &set.groups[k]; first == nil && g.away != nil {
-			fails(k, x.sendOff(set, g))
-		}
-	}
-	for k := range set.groups {
-		if g := &set.groups[k]; first == nil && !g.begun {
-			fails(k, x.stepGroup(set, g))
-		}
-	}
-	for k := range set.groups {
-		if g := &set.groups[k]; g.begun {
-			fails(k, x.stepGroup(set, g))
-		}
-	}
-	return first
-}
-
-// sendOff begins the present step of an asynchronous group, unless the step has several pieces.
-func (x *Exec) sendOff(set *StepSet, g *stepGroup) error {
-	if set.pieces > 1 || set.stage != nil || x.endings.Load() > 0 {
-		return nil
-	}
-	if err := x.offer(g, set.t, set.H); err != nil {
-		return err
-	}
-	g.away.Begin(set.t, set.H)
-	g.begun = true
-	return nil
-}
-
-// stepGroup takes the present step with the members of a group, piece by piece.
-func (x *Exec) stepGroup(set *StepSet, g *stepGroup) error {
-	t, h := set.t, set.H
-	if set.pieces == 1 && set.stage == nil {
-		return x.stepPiece(set.ctx, g, t, h, true)
-	}
-	for j := range set.pieces {
-		if set.pieces > 1 {
-			if set.ctx.Err() != nil {
-				return context.Cause(set.ctx)
-			}
-			h = set.H / float64(set.pieces)
-			t = BeginOf(set.t+set.H*float64(j)/float64(set.pieces), h, set.t+set.H)
-		}
-		if set.stage != nil {
-			for _, i := range g.members {
-				set.stage(i, j, t)
-			}
-		}
-		if err := x.stepPiece(set.ctx, g, t, h, j == set.pieces-1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// BeginOf returns the start of a piece of size h of a macro step that ends at end: t, or slightly less,
-// so that rounding carries no piece past the end, which may be the stop time that the FMU was told
-// (fmi2 40).
-func BeginOf(t, h, end float64) float64 {
-	largest := max(math.Abs(t), math.Abs(end))
-	for digit := math.Nextafter(largest, math.Inf(1)) - largest; t+h > end; {
-		t -= digit
-	}
-	return t
-}
-
-// stepPiece steps a group from t by h.
-func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read bool) error {
-	x.touch(g.members[0])
-	if !g.begun {
-		if x.endings.Load() > 0 {
-			if len(g.members) > 1 {
-				return x.stepEach(ctx, g, t, h, read)
-			}
-			if end := x.ended[g.members[0]]; end != nil { // it stays where it is
-				if arrived(t, h, end.Reached) != nil {
-					return end
-				}
-				if read {
-					return x.Read(g.members[0])
-				}
-				return nil
-			}
-		}
-		if err := x.offer(g, t, h); err != nil {
-			return err
-		}
-	}
-	g.begun = false
-	begin := time.Time{}
-	if !g.metered {
-		begin = time.Now()
-	}
-	ran, reached, err := g.group.Step(ctx, t, h, read)
-	if !g.metered {
-		each := time.Since(begin).Seconds() / float64(max(ran, 1))
-		for _, i := range g.members[:ran] {
-			x.seconds[i] += each
-		}
-	}
-	stepped := ran
-	if err == nil && ran < len(g.members) {
-		err = fmt.Errorf("%w: it kept the rest of its group from stepping", ErrDiscard)
-	} else if errors.Is(err, ErrTerminated) && arrived(t, h, reached) == nil {
-		stepped = len(g.members)
-	}
-	for _, i := range g.members[:stepped] {
-		x.steps[i]++
-	}
-	if err != nil {
-		if err := x.judge(g.members[max(ran-1, 0)], t, h, reached, err); err != nil {
-			return err
-		}
-	}
-	if !read {
-		return nil
-	}
-	x.setAside(g.loose)
-	for _, i := range g.speaking {
-		if err := x.able[i].discrete.Discrete(&x.discreteOut[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// offer passes the members of a group their discrete inputs, and computes the others that they get in a step
-// from t by h. It fails if one of them cannot take the step.
-func (x *Exec) offer(g *stepGroup, t, h float64) error {
-	x.touch(g.members[0])
-	for _, i := range g.hearing {
-		if x.unsent[i] {
-			if err := x.sendDiscrete(i); err != nil {
-				return err
-			}
-		}
-	}
-	if err := x.give(g); err != nil {
-		return err
-	}
-	if !g.varies && h != x.step || g.reverts && (t > x.point || x.broken.Load() > 0) {
-		for _, i := range g.members {
-			if err := x.ready(i, t, h); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// stepEach steps the members of a group one by one.
-func (x *Exec) stepEach(ctx context.Context, g *stepGroup, t, h float64, read bool) error {
-	for _, i := range g.members {
-		one, err := x.alone(i)
-		if err == nil {
-			err = x.stepPiece(ctx, one, t, h, read)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // subsystemSeconds returns the time spent inside subsystem i.
 func (x *Exec) subsystemSeconds(i int) float64 {
-	if m := x.able[i].meter; m != nil {
-		return m.Seconds()
+	if p := x.able[i].priced; p != nil {
+		return p.Seconds()
 	}
 	return x.seconds[i]
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"time"
 )
 
@@ -69,14 +68,11 @@ func (r *Run) step(ctx context.Context) (more bool, err error) {
 	H, end, err := r.takeStep(ctx, planned)
 	if end != nil && H == 0 {
 		r.x.revert()
-		return false, r.terminate(end)
+		return false, r.terminate(end, true)
 	}
 	reached := r.t + H
-	switch {
-	case H == planned:
+	if H == planned {
 		reached = next
-	case end != nil:
-		reached = end.Reached
 	}
 	if err == nil {
 		err = r.x.Finite(reached)
@@ -94,7 +90,7 @@ func (r *Run) step(ctx context.Context) (more bool, err error) {
 		return false, r.fail(missed)
 	}
 	if end != nil {
-		return false, r.terminate(end)
+		return false, r.terminate(end, false)
 	}
 	return r.goOn()
 }
@@ -117,12 +113,16 @@ func (r *Run) accept(reached, H float64, whole bool) {
 	r.alg.Accept(r.x, r.t)
 }
 
-// terminate ends the run regularly at the present point, because a subsystem has ended the simulation.
-func (r *Run) terminate(end *StepError) error {
+// terminate ends the run regularly at the present point, because a subsystem has ended the simulation there or, if within is
+// true, in the step from there.
+func (r *Run) terminate(end *StepError, within bool) error {
 	r.phase = finished
 	r.ended = end.Error()
-	if r.beyond != "" {
-		r.ended += "; " + r.beyond
+	if within && !(end.Reached <= r.t) {
+		r.ended += fmt.Sprintf("; the run ends at the last common point, t = %.12g s", r.t)
+		if !math.IsNaN(end.Reached) {
+			r.ended += fmt.Sprintf("; to run up to %.12g s, choose a step size with a communication point there", end.Reached)
+		}
 		r.warn(r.ended)
 	}
 	if r.opt.Strict {
@@ -154,14 +154,13 @@ func (r *Run) goOn() (more bool, err error) {
 }
 
 // takeStep attempts the step by H, repeated with smaller sizes, until an attempt is accepted. It returns
-// its size, and how a subsystem has ended the simulation at its end; size 0 = a subsystem has ended the
-// simulation at a time that not all others can reach.
+// its size, and how a subsystem has ended the simulation at its end; size 0 = a subsystem has ended it within the step.
 func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepError, err error) {
 	if err := r.x.save(r.t); err != nil {
 		return 0, nil, err
 	}
-	last := H // attempted
-	var rep repetition
+	last := H       // attempted
+	var cause error // why the last attempt is repeated
 	for range maxRetries {
 		// Before the first attempt, too: repeated steps equal each other, but often not a first one.
 		if err := r.x.RestoreAll(); err != nil {
@@ -172,19 +171,19 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepErro
 			return 0, nil, err
 		}
 		if accepted {
-			if rep.end == nil || H != rep.end.Reached-r.t {
-				rep.end = r.x.terminated(r.t + H)
-			}
-			return H, rep.end, nil
+			return H, r.x.terminated(), nil
 		}
-		shorter, err := r.shorter(&rep, H, failure)
+		if end := ending(failure); end != nil {
+			return 0, end, nil
+		}
+		if cause = failure; failure == nil {
+			cause = errors.New(r.trial.Why)
+		}
+		shorter, err := r.shorter(H, failure)
 		if err != nil {
 			return 0, nil, err
 		}
-		if shorter == 0 {
-			return 0, rep.end, nil
-		}
-		r.opt.Logger.Debug("macro step rejected", "t", r.t, "H", H, "next", shorter, "why", rep.cause)
+		r.opt.Logger.Debug("macro step rejected", "t", r.t, "H", H, "next", shorter, "why", cause)
 		r.rejected++
 		r.alg.Reject(r.t, H)
 		r.x.revert()
@@ -193,7 +192,15 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepErro
 		}
 		last, H = H, shorter
 	}
-	return 0, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, rep.cause)
+	return 0, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
+}
+
+// ending returns the error of a subsystem that has ended the simulation within a step; nil = it has not.
+func ending(failure error) (end *StepError) {
+	if errors.Is(failure, ErrTerminated) && errors.As(failure, &end) {
+		return end
+	}
+	return nil
 }
 
 // attempt makes one attempt at the step by H. failure is its error, which a repetition may avoid; err
@@ -214,28 +221,10 @@ func (r *Run) attempt(ctx context.Context, H float64) (accepted bool, failure, e
 	return accepted, failure, err
 }
 
-// repetition is the outcome of the attempts at a step so far.
-type repetition struct {
-	cause error      // why the last one is repeated
-	end   *StepError // how a subsystem has ended the simulation in it; nil = none has
-	stays bool       // that subsystem has no rollback and stays where it ended
-}
-
-// shorter returns the size of the next attempt, after one by H that failed or whose verdict was Retry;
-// 0 = the run ends, because not all subsystems can reach the time of rep.end.
-func (r *Run) shorter(rep *repetition, H float64, failure error) (float64, error) {
-	rep.cause = failure
-	if failure == nil {
-		rep.cause = errors.New(r.trial.Why)
-	}
+// shorter returns the size of the next attempt, after one by H that failed or whose verdict was Retry.
+func (r *Run) shorter(H float64, failure error) (float64, error) {
 	var step *StepError
 	switch {
-	case errors.Is(failure, ErrTerminated) && errors.As(failure, &step):
-		return r.upToEnd(rep, step, H), nil
-	case rep.stays && (failure == nil || errors.Is(failure, ErrDiscard)):
-		r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others cannot "+
-			"reach that time: %v", r.t, rep.cause)
-		return 0, nil
 	case failure != nil:
 		if !errors.As(failure, &step) || !errors.Is(failure, ErrDiscard) {
 			return 0, failure
@@ -256,49 +245,6 @@ func (r *Run) shorter(rep *repetition, H float64, failure error) (float64, error
 		}
 	}
 	return H / 2, nil
-}
-
-// upToEnd returns the size of the next attempt, after one by H in which a subsystem has ended the
-// simulation; 0 = the run ends at the present point.
-func (r *Run) upToEnd(rep *repetition, end *StepError, H float64) float64 {
-	rep.end = end
-	if end.Reached <= r.t {
-		return 0
-	}
-	i := slices.IndexFunc(r.sys.Infos, func(info *Info) bool { return info.Name == end.Subsystem })
-	if r.beyond = r.noWay(i, end, H); r.beyond != "" {
-		return 0
-	}
-	if rep.stays = r.x.saver[i] == nil; rep.stays {
-		r.x.end(i, end)
-	}
-	return end.Reached - r.t
-}
-
-// noWay returns why the run cannot reach the time at which subsystem i has ended the simulation, in a step
-// by H; "" = it can.
-func (r *Run) noWay(i int, end *StepError, H float64) string {
-	why := ""
-	switch {
-	case math.IsNaN(end.Reached):
-		why = "the time that it reached is unknown"
-	case !(end.Reached-r.t < H):
-		why = "its step is longer than the macro step"
-	default:
-		for k, info := range r.sys.Infos {
-			back := r.x.saver[k] != nil
-			if back && info.Caps.VariableStep || !back && k == i { // which stays where it ended
-				continue
-			}
-			why = fmt.Sprintf("%s is not taken back to a shorter step (with discard=shorten macrostep does that, "+
-				"if every subsystem can roll back and vary its step)", info)
-			break
-		}
-	}
-	if why == "" {
-		return ""
-	}
-	return fmt.Sprintf("the run ends at the last common point, t = %.12g s, because %s", r.t, why)
 }
 
 // repeatRemedy returns the remedy if a step cannot be repeated.

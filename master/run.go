@@ -37,9 +37,7 @@ type Options struct {
 	Signals     Signals         // inputs from outside; nil = none
 	Past        []PastOutputs   // communication points before Start, oldest first
 	Checkpoints *Checkpoints    // nil = none
-	// CallByCall steps every subsystem by a call of its own. Results do not depend on it.
-	CallByCall bool
-	Hooks      []Hook // act at each communication point, in this order
+	Hooks       []Hook          // act at each communication point, in this order
 	// Steer allows a program that steps the run to set variables (Variable.Settable) without hooks.
 	Steer    bool
 	Realtime *Realtime // nil = as fast as possible
@@ -107,7 +105,6 @@ type Run struct {
 	variables map[string]*Variable // looked up so far
 	stopped   string               // why a hook has ended the run; "" = none has
 	ended     string               // how a subsystem has ended the simulation; "" = none has
-	beyond    string               // why the run does not reach that time; "" = it does
 
 	admitted int // total number of macro steps that may be taken
 
@@ -233,7 +230,6 @@ func (r *Run) prepare() error {
 	if steer != nil {
 		r.x.steer(steer)
 	}
-	r.x.callByCall = o.CallByCall
 	var errs []error
 	for i, info := range sys.Infos {
 		errs = append(errs, r.x.able[i].check(info))

@@ -636,23 +636,19 @@ func TestExperiment(t *testing.T) {
 	}
 }
 
-// A subsystem that ends the simulation ends the run regularly. Where all others can get
-// to that time, it is the last point: after rollback, or because the step ends there, or
-// because there are no others (fmi2 52). Otherwise the last common point is, and the
-// run says so. The outcome does not depend on the number of workers.
+// A subsystem that ends the simulation ends the run regularly (fmi2 52): at the end of the step if it
+// gets there, else at the last common point, and the run says so. The outcome does not depend on the number of workers.
 func TestLastPoint(t *testing.T) {
 	// A part of the system: a decay, which may end the simulation in its third step, after a share of it.
 	type part struct {
-		share       float64
-		ends, fixed bool
-		err         error // with which it fails instead
-		alone       bool  // it advances to the end that it reports
+		share float64
+		ends  bool
+		alone bool // it advances to the end that it reports
 	}
 	build := func(parts []part) (subs []master.Subsystem) {
 		for i, p := range parts {
 			name := string(rune('a' + i))
 			d := mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{-1}}, C: [][]float64{{1}}}, []float64{1})
-			d.Info().Caps.VariableStep = !p.fixed
 			switch {
 			case p.alone:
 				f := newFake(name, 0, 1)
@@ -665,8 +661,8 @@ func TestLastPoint(t *testing.T) {
 					return t + p.share*H, master.ErrTerminated
 				}
 				subs = append(subs, f)
-			case p.ends || p.err != nil: // in that step it does not step
-				subs = append(subs, &mastertest.Faulty{Subsystem: d, AtStep: 3, Terminate: p.ends, Discard: p.share, Err: p.err})
+			case p.ends: // in that step it does not step
+				subs = append(subs, &mastertest.Faulty{Subsystem: d, AtStep: 3, Terminate: true, Discard: p.share})
 			default:
 				subs = append(subs, d)
 			}
@@ -675,11 +671,11 @@ func TestLastPoint(t *testing.T) {
 	}
 	ends := func(share float64) part { return part{share: share, ends: true} }
 	alone := func(share float64) []part { return []part{{share: share, alone: true}} }
-	decay, fixed := part{}, part{fixed: true}
+	decay := part{}
 	const stop, shorten = master.StopOnDiscard, master.ShortenOnDiscard
-	const common, back, unknown = "ends at the last common point, t = 2 s", "is not taken back to a shorter step", "the time that it reached is unknown"
-	short, whole, start := []float64{0, 1, 2, 2.25}, []float64{0, 1, 2, 3}, []float64{0, 1, 2}
-	atShort, atWhole, atStart := math.Exp(-2.25), math.Exp(-3), math.Exp(-2)
+	const common, within = "ends at the last common point, t = 2 s", "to run up to 2.25 s, choose a step size with a communication point there"
+	whole, start := []float64{0, 1, 2, 3}, []float64{0, 1, 2}
+	atWhole, atStart := math.Exp(-3), math.Exp(-2)
 	nan := math.NaN()
 	for _, c := range []struct {
 		name    string
@@ -689,22 +685,20 @@ func TestLastPoint(t *testing.T) {
 		at      float64  // value of the last output at the end
 		says    []string // in warning and reason; nil = no warning
 	}{
-		{"alone", alone(0.25), stop, short, 2.25, nil},
+		{"alone", alone(0.25), stop, start, 2, []string{common, within}},
 		{"alone, at the end", alone(1), stop, whole, 3, nil},
 		{"alone, where it is", alone(0), stop, start, 2, nil},
-		{"alone, unknown", alone(nan), stop, start, 2, []string{common, unknown}},
-		{"rollback", []part{ends(0.25), decay}, shorten, short, atShort, nil},
-		{"rollback, last", []part{decay, ends(0.25)}, shorten, short, atShort, nil},
+		{"alone, unknown", alone(nan), stop, start, 2, []string{common}},
+		{"rollback", []part{ends(0.25), decay}, shorten, start, atStart, []string{common, within}},
 		{"rollback, where it is", []part{decay, ends(0)}, shorten, start, atStart, nil},
-		{"rollback, unknown", []part{ends(nan), decay}, shorten, start, atStart, []string{common, unknown}},
-		{"no rollback", []part{decay, ends(0.25)}, stop, start, atStart, []string{common, "a " + back}},
-		{"no rollback, first", []part{ends(0.25), decay}, stop, start, atStart, []string{common, "b " + back}},
+		{"rollback, at the end", []part{ends(1), decay}, shorten, whole, atWhole, nil},
+		{"rollback, unknown", []part{ends(nan), decay}, shorten, start, atStart, []string{common}},
+		{"no rollback", []part{decay, ends(0.25)}, stop, start, atStart, []string{common, within}},
+		{"no rollback, first", []part{ends(0.25), decay}, stop, start, atStart, []string{common, within}},
 		{"no rollback, where it is", []part{decay, ends(0)}, stop, start, atStart, nil},
-		{"no rollback, fixed steps", []part{fixed, ends(0.25)}, stop, start, atStart, []string{common, "a " + back}},
 		{"no rollback, at the end", []part{ends(1), decay}, stop, whole, atWhole, nil},
 		{"both at the end", []part{ends(1), ends(1), decay}, stop, whole, atWhole, nil},
-		{"one in the step, one at its end", []part{ends(1), ends(0.25), decay}, shorten, short, atShort, nil},
-		{"fixed steps, at the end", []part{ends(1), fixed}, stop, whole, atWhole, nil},
+		{"one in the step, one at its end", []part{ends(1), ends(0.25), decay}, shorten, start, atStart, []string{common, within}},
 	} {
 		for workers := 1; workers <= 2; workers++ {
 			for _, strict := range []bool{false, true} {
@@ -733,12 +727,6 @@ func TestLastPoint(t *testing.T) {
 				contains(t, name, errors.New(warned), c.says...)
 			}
 		}
-	}
-	// A failure in the step to that time is a failure.
-	boom := errors.New("boom")
-	result, err := newRun(t, system(t, build([]part{ends(0.25), {err: boom}})), master.Options{Stop: 4, Step: 1, Discard: shorten}).Run(t.Context())
-	if !errors.Is(err, boom) || result.Status != master.Failed || result.Time != 2 {
-		t.Errorf("%v, %s at t = %g", err, result.Status, result.Time)
 	}
 }
 

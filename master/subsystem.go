@@ -210,11 +210,6 @@ type InputDerivativeSetter interface {
 	SetInputDerivatives(order int, du []float64) error
 }
 
-// Substepper is a subsystem that can step without reading its outputs.
-type Substepper interface {
-	Substep(ctx context.Context, t, h float64) (reached float64, err error)
-}
-
 // State is a saved state, opaque to all but its subsystem.
 type State any
 
@@ -364,15 +359,15 @@ type Watcher interface {
 	Watched(v *Values) error
 }
 
-// GroupStepper is a subsystem that can be stepped together with others by one call.
-type GroupStepper interface {
-	// GroupKey is equal for subsystems that can be stepped together; nil = none.
-	GroupKey() any
-	// NewGroup makes a group of members, all of which have this GroupKey, with their data.
-	NewGroup(members []Subsystem, exchange []Exchange) (Group, error)
+// Batcher is a subsystem that can be called together with others.
+type Batcher interface {
+	// BatchKey is equal for subsystems that can be in one batch; nil = none, not even alone.
+	BatchKey() any
+	// NewBatch makes a batch of members, all of which have this key, with their data.
+	NewBatch(members []Subsystem, exchange []Exchange) (Batch, error)
 }
 
-// Exchange holds the data that a member of a group exchanges at each step. The slices belong to the run
+// Exchange holds the data that a member of a batch exchanges at each step. The slices belong to the run
 // and do not change.
 type Exchange struct {
 	In     []float64   // as for SetInputs
@@ -380,45 +375,29 @@ type Exchange struct {
 	Out    []float64   // as for Outputs
 }
 
-// Group passes each member its inputs, steps it like Step, one after the other, and reads its outputs if
-// read is set. It stops with an error at the first member that does not reach t+H: ran counts the members
-// up to that one, and reached is its time. The members after it are stepped too if members step at the
-// same time, or if it ends the simulation at t+H by ErrTerminated.
-type Group interface {
-	Step(ctx context.Context, t, H float64, read bool) (ran int, reached float64, err error)
-}
-
-// Beginner is a Group whose members step asynchronously, in processes of their own, for example. Begin
-// passes them their inputs and starts the step; Step with the same t and H, which must follow, waits for
-// them.
-type Beginner interface {
-	Group
-	Begin(t, H float64)
-}
-
-// StateGrouper is a GroupStepper with states that can be saved and restored together.
-type StateGrouper interface {
-	// NewStateGroup makes a group of members, all of which have the same GroupKey.
-	NewStateGroup(members []Subsystem) (StateGroup, error)
-}
-
-// StateGroup saves and restores its members one after the other, like StateSaver. failed is the index of
-// the member with the error.
-type StateGroup interface {
-	Save(states []State) (failed int, err error) // replaces states, whose memory may be reused
+// Batch calls its members together.
+type Batch interface {
+	// Begin passes the members their inputs, starts a step and reports that it has, if they step in the background, in
+	// processes of their own, for example. Step with the same t and h, and read set, follows.
+	Begin(t, h float64) bool
+	// Step passes each member its inputs, steps it like Subsystem.Step, one after the other, and reads its outputs if
+	// read is set. It stops with an error at the first member that does not reach t+h: ran counts the members
+	// up to that one, and reached is its time. The members after it are stepped too if they step in the background,
+	// or if it ends the simulation at t+h by ErrTerminated.
+	Step(ctx context.Context, t, h float64, read bool) (ran int, reached float64, err error)
+	// Save and Restore are SaveState, which replaces states, and RestoreState of the members, one after the other.
+	// failed is the index of the member with the error. They are called only if all members have rollback.
+	Save(states []State) (failed int, err error)
 	Restore(states []State) (failed int, err error)
 }
 
-// Meter measures the time spent inside a subsystem.
-type Meter interface {
-	Seconds() float64
-}
-
-// Priced is a subsystem that stores the cost of its steps for later runs.
+// Priced is a subsystem that measures, and stores the cost of its steps for later runs.
 type Priced interface {
 	// StepCost returns the mean time (s) of a step in a run with the macro step H.
 	StepCost(H float64) (seconds float64, known bool)
-	// KeepStepCost stores it.
+	// Seconds returns the time spent inside the subsystem in this run.
+	Seconds() float64
+	// KeepStepCost stores the mean time of a step in this run.
 	KeepStepCost(H, seconds float64)
 }
 

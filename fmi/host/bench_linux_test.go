@@ -61,16 +61,13 @@ func steps(b *testing.B, all []*fmi.Stepper) {
 	samples := make([]time.Duration, 0, 1<<20)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	batch, err := fmi.NewBatch(all)
+	must(b, err)
 	t := 0.0
 	for b.Loop() {
 		start := time.Now()
-		for _, s := range all {
-			must(b, s.Post(t, 1e-9))
-		}
-		for _, s := range all {
-			_, err := s.Collect()
-			must(b, err)
-		}
+		_, _, err := batch.Step(0, t, 1e-9, true)
+		must(b, err)
 		t += 1e-9
 		if len(samples) < cap(samples) {
 			samples = append(samples, time.Since(start))
@@ -103,8 +100,7 @@ func BenchmarkBeside(b *testing.B) {
 				}
 				others.Go(func() {
 					for t := 0.0; ctx.Err() == nil; t += 1e-9 {
-						must(b, s.Post(t, 1e-9))
-						_, err := s.Collect()
+						_, err := s.Step(t, 1e-9, true)
 						must(b, err)
 					}
 				})

@@ -262,8 +262,7 @@ func TestInterrupt(t *testing.T) {
 	interrupt(errors.New("interrupted by the test"))
 	outputs(t, []*fmi.Stepper{stepper}, 3, nil)
 	p.silence(true)
-	must(t, stepper.Post(0.3, 0.1))
-	if _, err := stepper.Collect(); err == nil || !strings.Contains(err.Error(), "interrupted by the test: it has said nothing for 2s") {
+	if _, err := stepper.Step(0.3, 0.1, true); err == nil || !strings.Contains(err.Error(), "interrupted by the test: it has said nothing for 2s") {
 		t.Error(err)
 	}
 	_, err := f.Instantiate("d", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{}), Context: ctx})
@@ -345,8 +344,7 @@ func TestHostKilled(t *testing.T) {
 		if !able {
 			outputs(t, there, 1, nil)
 			kill()
-			must(t, there[1].Post(0.1, 0.1))
-			_, err := there[1].Collect()
+			_, err := there[1].Step(0.1, 0.1, true)
 			var p *fmi.ProcessError
 			if !errors.As(err, &p) || p.Host != address || p.Time != 0.1 || p.FMU != "stateless.fmu" || p.Func == "" || p.Remedy == "" {
 				t.Errorf("%#v", err)
@@ -396,8 +394,7 @@ func TestHostGone(t *testing.T) {
 			s := begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)
 			must(t, s.Instance().Keep())
 			must(t, leave(cmd.Process))
-			must(t, s.Post(0, 0.1))
-			_, err := s.Collect()
+			_, err := s.Step(0, 0.1, true)
 			var p *fmi.ProcessError
 			if !errors.As(err, &p) || !strings.Contains(err.Error(), "could not be reached within 1s") {
 				t.Errorf("%v", err)
@@ -584,11 +581,15 @@ func TestFMUFaults(t *testing.T) {
 				all = append(all, begun(t, of, name, fmi.InstanceOptions{Launcher: c.Launcher(host.Place{Apart: alone})}, 1))
 			}
 			outputs(t, all, 1, nil)
-			for _, s := range all {
-				must(t, s.Post(0.1, 0.1))
+			batch, err := fmi.NewBatch(all)
+			must(t, err)
+			errs := make([]error, len(all))
+			for ran := 0; ran < len(all); {
+				ran, _, err = batch.Step(ran, 0.1, 0.1, true)
+				errs[ran-1] = err
 			}
-			for _, s := range all {
-				_, err := s.Collect()
+			for k, s := range all {
+				err := errs[k]
 				bad := s.Instance().Name() == "bad"
 				var p *fmi.ProcessError
 				switch {
@@ -694,9 +695,8 @@ func TestSessionsEnd(t *testing.T) {
 	// hang makes a step that does not return.
 	hung := make(chan error, 1)
 	hang := func(s *fmi.Stepper, nth int64) {
-		must(t, s.Post(0.1, 0.1))
 		go func() {
-			_, err := s.Collect()
+			_, err := s.Step(0.1, 0.1, true)
 			hung <- err
 		}()
 		eventually(t, "the step", func() bool {
@@ -744,15 +744,12 @@ func TestStepAllocates(t *testing.T) {
 	for k := range 3 {
 		all = append(all, begun(t, f, fmt.Sprint("c", k), fmi.InstanceOptions{Launcher: c.Launcher(host.Place{Apart: k == 2})}, 1))
 	}
+	batch, err := fmi.NewBatch(all)
+	must(t, err)
 	at := 0.0
 	step := func() {
-		for _, s := range all {
-			must(t, s.Post(at, 1e-3))
-		}
-		for _, s := range all {
-			_, err := s.Collect()
-			must(t, err)
-		}
+		_, _, err := batch.Step(0, at, 1e-3, true)
+		must(t, err)
 		at += 1e-3
 	}
 	for range 3000 { // until the calls since the initialisation are too many to be stored

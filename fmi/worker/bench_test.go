@@ -29,6 +29,8 @@ func BenchmarkStep(b *testing.B) {
 					s := ready(b, f, fmt.Sprint("c", k), fmi.InstanceOptions{Launcher: c.l})
 					steppers = append(steppers, s)
 				}
+				batch, err := fmi.NewBatch(steppers)
+				must(b, err)
 				b.ReportAllocs()
 				samples := make([]time.Duration, 0, 1<<16)
 				t := 0.0
@@ -37,14 +39,9 @@ func BenchmarkStep(b *testing.B) {
 					begin := time.Now()
 					for _, s := range steppers {
 						s.RealIn[0] = t
-						if err := s.Post(t, 1e-9); err != nil {
-							b.Fatal(err)
-						}
 					}
-					for _, s := range steppers {
-						if _, err := s.Collect(); err != nil {
-							b.Fatal(err)
-						}
+					if _, _, err := batch.Step(0, t, 1e-9, true); err != nil {
+						b.Fatal(err)
 					}
 					t += 1e-9
 					if len(samples) < cap(samples) {
@@ -78,6 +75,8 @@ func TestStepsWithoutAllocation(t *testing.T) {
 		for range 3 {
 			steppers = append(steppers, ready(t, f, "c", o))
 		}
+		batch, err := fmi.NewBatch(steppers)
+		must(t, err)
 		at := 0.0
 		step := func() {
 			for _, s := range steppers {
@@ -85,12 +84,9 @@ func TestStepsWithoutAllocation(t *testing.T) {
 					must(t, s.Instance().Keep())
 				}
 				s.RealIn[0] = at
-				must(t, s.Post(at, 1e-3))
 			}
-			for _, s := range steppers {
-				_, err := s.Collect()
-				must(t, err)
-			}
+			_, _, err := batch.Step(0, at, 1e-3, true)
+			must(t, err)
 			at += 1e-3
 		}
 		if n := testing.AllocsPerRun(500, step); n != 0 {

@@ -78,7 +78,7 @@ func trail(t testing.TB, f *fmi.FMU, l fmi.Launcher) string {
 	return b.String()
 }
 
-// A posted step is completed before the next call, also without Collect.
+// A step that has begun is completed before the next call, also without Step.
 func TestStepLeftAlone(t *testing.T) {
 	f := open(t, "mass_force")
 	outputs := func(alone bool) []float64 {
@@ -87,8 +87,13 @@ func TestStepLeftAlone(t *testing.T) {
 		s, err := begin(in, fmi.StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{0}})
 		must(t, err)
 		s.RealIn[0] = 1
-		if must(t, s.Post(0, 0.1)); !alone {
-			_, err := s.Collect()
+		batch, err := fmi.NewBatch([]*fmi.Stepper{s})
+		must(t, err)
+		if !batch.Begin(0, 0.1, true) {
+			t.Error("the step has not begun")
+		}
+		if !alone {
+			_, _, err := batch.Step(0, 0, 0.1, true)
 			must(t, err)
 		}
 		y := make([]float64, 1)

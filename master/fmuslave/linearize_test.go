@@ -290,7 +290,7 @@ func TestDisplaced(t *testing.T) {
 		s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Outputs: []string{"x", "y"}, Watch: []string{"w"},
 			Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
 		exchange := master.Exchange{In: u, Out: make([]float64, 2)}
-		group, err := s.NewGroup([]master.Subsystem{s}, []master.Exchange{exchange})
+		batch, err := s.NewBatch([]master.Subsystem{s}, []master.Exchange{exchange})
 		must(t, err)
 		trial := trace.Len()
 		asking := func() {
@@ -315,13 +315,13 @@ func TestDisplaced(t *testing.T) {
 			asking()
 			switch i {
 			case 1:
-				_, err := s.Substep(t.Context(), at, H/2)
+				_, _, err := batch.Step(t.Context(), at, H/2, false)
 				must(t, err)
 				asking()
 				_, err = s.Step(t.Context(), at+H/2, H/2)
 				must(t, err)
 			case 2, 3:
-				_, _, err := group.Step(t.Context(), at, H, true)
+				_, _, err := batch.Step(t.Context(), at, H, true)
 				must(t, err)
 			case 4, 5: // back, and its outputs are read before or after
 				var err error

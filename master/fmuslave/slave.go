@@ -106,7 +106,8 @@ type Slave struct {
 	live       atomic.Pointer[fmi.Instance] // the same, for other goroutines
 	experiment master.Experiment            // of the instance
 	stepper    *fmi.Stepper
-	before     uint64 // ticks of the instance before its first step
+	own        master.Batch // of the slave alone; nil = not used yet
+	before     uint64       // ticks of the instance before its first step
 	// stringOut has the watched variables only after initialisation mode.
 	stringOut   []string
 	stale       bool          // a state was restored, and the outputs are not read yet
@@ -138,14 +139,12 @@ var (
 	_ master.DiscreteIO            = (*Slave)(nil)
 	_ master.ParameterSetter       = (*Slave)(nil)
 	_ master.InputDerivativeSetter = (*Slave)(nil)
-	_ master.Substepper            = (*Slave)(nil)
 	_ master.StateSaver            = (*Slave)(nil)
 	_ master.RestoreAware          = (*Slave)(nil)
 	_ master.DirectionalDeriver    = (*Slave)(nil)
 	_ master.Linearizer            = (*Slave)(nil)
 	_ master.Watcher               = (*Slave)(nil)
-	_ master.GroupStepper          = (*Slave)(nil)
-	_ master.Meter                 = (*Slave)(nil)
+	_ master.Batcher               = (*Slave)(nil)
 	_ master.Terminator            = (*Slave)(nil)
 )
 
@@ -319,7 +318,7 @@ func (s *Slave) prepare(plan fmi.StepPlan) error {
 		copy(next.BooleanIn, s.stepper.BooleanIn)
 	}
 	next.NoRestoreBefore = !s.undoable
-	s.stepper = next
+	s.stepper, s.own = next, nil
 	return nil
 }
 
@@ -399,10 +398,10 @@ func (s *Slave) writeStrings() error {
 	if !s.stringsDirty {
 		return nil
 	}
-	s.stringsDirty = false
 	if err := s.instance.SetString(s.stringInVR, s.stringIn); err != nil {
 		return s.refusedInput(err)
 	}
+	s.stringsDirty = false
 	return nil
 }
 
@@ -481,50 +480,17 @@ func (s *Slave) SetInputDerivatives(order int, du []float64) error {
 	return nil
 }
 
-// Step sets the staged inputs, steps and reads the outputs in one batch of calls.
+// Step sets the staged inputs, steps and reads the outputs, as a batch of one.
 func (s *Slave) Step(ctx context.Context, t, H float64) (float64, error) {
-	if err := s.post(t, H); err != nil {
-		return t, err
-	}
-	return s.collect(ctx, t, H)
-}
-
-// post begins a step, and collect ends it (fmi.Stepper.Post).
-func (s *Slave) post(t, H float64) error {
-	if err := s.settle(); err != nil {
-		return err
-	}
-	if err := s.writeStrings(); err != nil {
-		return err
-	}
-	s.stale = false
-	return s.stepper.Post(t, H)
-}
-
-func (s *Slave) collect(ctx context.Context, t, H float64) (float64, error) {
-	status, err := s.stepper.Collect()
-	if status == fmi.StatusOK && err == nil {
-		if err := s.checkClock(t, H); err != nil {
+	if s.own == nil {
+		b, err := s.NewBatch([]master.Subsystem{s}, make([]master.Exchange, 1))
+		if err != nil {
 			return t, err
 		}
-		return t + H, s.readStrings()
+		s.own = b
 	}
-	return s.after(ctx, t, H, status, err)
-}
-
-// Substep is Step without reading the outputs.
-func (s *Slave) Substep(ctx context.Context, t, h float64) (float64, error) {
-	if err := s.settle(); err != nil {
-		return t, err
-	}
-	if err := s.writeStrings(); err != nil {
-		return t, err
-	}
-	status, err := s.stepper.Step(t, h, false)
-	if status == fmi.StatusOK && err == nil {
-		return t + h, nil
-	}
-	return s.after(ctx, t, h, status, err)
+	_, reached, err := s.own.Step(ctx, t, H, true)
+	return reached, err
 }
 
 // after evaluates the outcome of a step (fmi2 51–55). err is that of the call that returned the status,
@@ -532,13 +498,12 @@ func (s *Slave) Substep(ctx context.Context, t, h float64) (float64, error) {
 func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err error) (float64, error) {
 	if pending(status, err) {
 		if err = s.await(ctx, t, H); err == nil {
-			return t + H, s.read()
+			s.stale = true
+			return t + H, nil
 		}
 	}
 	var refused *fmi.StatusError
 	switch {
-	case err == nil:
-		return t + H, s.readStrings()
 	case !errors.As(err, &refused):
 		return t, err
 	case refused.Func == "fmi2DoStep" && refused.Status == fmi.StatusDiscard:

@@ -418,12 +418,17 @@ func TestStatuses(t *testing.T) {
 				s := started(t, fmuslave.Config{
 					Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"u"}, Outputs: []string{"x"}, Starts: c.starts, Options: o,
 				})
+				batch, err := s.NewBatch([]master.Subsystem{s}, make([]master.Exchange, 1))
+				must(t, err)
 				step := s.Step
 				if how == "substep" {
-					step = s.Substep
+					step = func(ctx context.Context, t, h float64) (float64, error) {
+						_, reached, err := batch.Step(ctx, t, h, false)
+						return reached, err
+					}
 				}
 				must(t, s.SetInputs([]float64{1}))
-				_, err := s.Step(t.Context(), 0, H)
+				_, err = s.Step(t.Context(), 0, H)
 				must(t, err)
 				must(t, s.SetInputs([]float64{2}))
 				reached, err := step(t.Context(), H, H)

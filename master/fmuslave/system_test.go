@@ -40,10 +40,10 @@ func algorithm(tb testing.TB, preset string, params ...string) master.Algorithm 
 // alone is a slave that shares no crossing.
 type alone struct{ *fmuslave.Slave }
 
-func (alone) GroupKey() any { return nil }
+func (alone) BatchKey() any { return nil }
 
 // Stepping together is stepping one after the other, failures included.
-func TestGroup(t *testing.T) {
+func TestBatch(t *testing.T) {
 	share := []fmuslave.Value{{Variable: "share", Real: 0.5}}
 	for _, c := range []struct {
 		name  string
@@ -157,19 +157,19 @@ func compareGroup(t *testing.T, name string, fault []fmuslave.Value, faulty int,
 	}
 }
 
-// Strings keep an FMU out of groups.
-func TestGroupKey(t *testing.T) {
+// Strings keep an FMU out of batches.
+func TestBatchKey(t *testing.T) {
 	slave := func(in, out, watch []string) *fmuslave.Slave {
 		s, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: probeFMU(t, ""), Inputs: in, Outputs: out, Watch: watch})
 		must(t, err)
 		return s
 	}
 	plain, other := slave([]string{"u"}, nil, nil), slave([]string{"mode", "b"}, []string{"x"}, []string{"odd"})
-	if plain.GroupKey() != other.GroupKey() {
+	if plain.BatchKey() != other.BatchKey() {
 		t.Error("two FMUs without strings are not stepped together")
 	}
 	for _, s := range []*fmuslave.Slave{slave([]string{"s"}, nil, nil), slave(nil, []string{"quoted"}, nil), slave(nil, nil, []string{"done"})} {
-		if s.GroupKey() == plain.GroupKey() || s.GroupKey() != s.GroupKey() {
+		if s.BatchKey() == plain.BatchKey() || s.BatchKey() != s.BatchKey() {
 			t.Error("an FMU with strings shares a crossing")
 		}
 	}

@@ -260,8 +260,6 @@ func (r *rigid) Step(ctx context.Context, t, h float64) (float64, error) {
 	return r.Subsystem.Step(ctx, t, h)
 }
 
-func (r *rigid) Substep(ctx context.Context, t, h float64) (float64, error) { return r.Step(ctx, t, h) }
-
 // testRepetition compares a run in which a subsystem discards steps with one that takes the shorter steps at
 // once.
 func testRepetition(fresh func() master.Algorithm) error {
@@ -361,10 +359,6 @@ func (i *interrupted) Step(ctx context.Context, t, h float64) (float64, error) {
 		}
 	}
 	return i.Subsystem.Step(ctx, t, h)
-}
-
-func (i *interrupted) Substep(ctx context.Context, t, h float64) (float64, error) {
-	return i.Step(ctx, t, h)
 }
 
 // watched checks an algorithm: it must not change Exec.W, and all subsystems must reach the end of the step.

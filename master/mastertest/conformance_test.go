@@ -236,22 +236,6 @@ func TestBrokenAlgorithms(t *testing.T) {
 	}
 }
 
-// Faults happen in substeps too, though the healthy subsystem has a method for them.
-func TestFaultySubstep(t *testing.T) {
-	boom := errors.New("boom")
-	f := &mastertest.Faulty{Subsystem: linear(), AtStep: 2, Err: boom}
-	s, ok := master.As[master.Substepper](f)
-	if !ok {
-		t.Fatal("no substeps")
-	}
-	if _, err := s.Substep(t.Context(), 0, 0.1); err != nil {
-		t.Error(err)
-	}
-	if _, err := s.Substep(t.Context(), 0.1, 0.1); !errors.Is(err, boom) {
-		t.Errorf("%v", err)
-	}
-}
-
 // Stepping a Linear and reading it allocates nothing.
 func TestLinearDoesNotAllocate(t *testing.T) {
 	l, u, y := linear(), []float64{1}, make([]float64, 2)

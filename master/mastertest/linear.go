@@ -41,7 +41,6 @@ var (
 	_ master.Initializer           = (*Linear)(nil)
 	_ master.StateSaver            = (*Linear)(nil)
 	_ master.InputDerivativeSetter = (*Linear)(nil)
-	_ master.Substepper            = (*Linear)(nil)
 	_ master.DirectionalDeriver    = (*Linear)(nil)
 	_ master.Linearizer            = (*Linear)(nil)
 	_ master.StateReader           = (*Linear)(nil)
@@ -170,11 +169,6 @@ func (l *Linear) Step(_ context.Context, t, h float64) (float64, error) {
 	l.t = t + h
 	l.evaluate()
 	return l.t, nil
-}
-
-// Substep is Step.
-func (l *Linear) Substep(ctx context.Context, t, h float64) (float64, error) {
-	return l.Step(ctx, t, h)
 }
 
 func (l *Linear) evaluate() {
@@ -348,11 +342,6 @@ func (f *Faulty) Step(ctx context.Context, t, h float64) (float64, error) {
 		return reached, err
 	}
 	return reached, master.ErrDiscard
-}
-
-// Substep fails like Step; without it, As would find that of the wrapped subsystem.
-func (f *Faulty) Substep(ctx context.Context, t, h float64) (float64, error) {
-	return f.Step(ctx, t, h)
 }
 
 // Outputs returns NaN as the first output after a fault NaN.

@@ -214,7 +214,7 @@ func (r *run) repeat(sys *System, s measure.Setting, stop float64, rec master.Re
 		}
 	}
 	opt := master.Options{Start: r.opt.Start, Stop: stop, Step: s.Step, Discard: choice.Discard, Workers: 1,
-		CallByCall: r.CallByCall, Tidy: sys.Tidy, Tolerance: r.opt.Tolerance, Recorders: []master.Recorder{rec}, Hooks: slices.Clone(hooks)}
+		Tidy: sys.Tidy, Tolerance: r.opt.Tolerance, Recorders: []master.Recorder{rec}, Hooks: slices.Clone(hooks)}
 	if r.scenario != nil {
 		player := r.scenario.Play()
 		player.Items, player.Resolve = sys.ItemsOf, sys.Resolve

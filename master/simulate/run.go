@@ -291,7 +291,7 @@ func (r *run) prepare(ctx context.Context, m *record.Manifest) (_ context.Contex
 	opt := &r.opt
 	*opt = master.Options{
 		Start: r.sys.Start.Value, Stop: r.sys.Stop.Value, Step: r.sys.Step.Value,
-		Discard: r.chosen.Discard, Workers: r.Workers, CallByCall: r.CallByCall, Logger: r.events.logger(), Strict: r.Strict, Tidy: r.sys.Tidy,
+		Discard: r.chosen.Discard, Workers: r.Workers, Logger: r.events.logger(), Strict: r.Strict, Tidy: r.sys.Tidy,
 		Realtime: r.Realtime,
 	}
 	opt.Observe = func(p master.Progress) {

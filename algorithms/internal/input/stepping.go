@@ -19,11 +19,11 @@ type Stepping struct {
 	// inputs with derivatives. rest are the members with other inputs.
 	held, curves []span
 	rest         []int
-	sets         []*master.StepSet
+	teams        []*master.Team
 }
 
 // NewStepping returns the stepping of some subsystems.
-func NewStepping(x *master.Exec, in *Approximation, members []int) (*Stepping, error) {
+func NewStepping(x *master.Exec, in *Approximation, members []int) *Stepping {
 	s := &Stepping{in: in, x: x, members: members}
 	inPieces := map[int][]int{} // by their number
 	for _, i := range members {
@@ -38,19 +38,14 @@ func NewStepping(x *master.Exec, in *Approximation, members []int) (*Stepping, e
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(inPieces)) {
-		set, err := x.NewStepSet(inPieces[n])
-		if err != nil {
-			return nil, err
-		}
-		set.InPieces(n, func(i, j int, t float64) { in.stagePiece(x, i, j, t) })
-		s.sets = append(s.sets, set)
+		team := x.NewTeam(inPieces[n])
+		team.InPieces(n, func(i, j int, t float64) { in.stagePiece(x, i, j, t) })
+		s.teams = append(s.teams, team)
 	}
-	if len(s.whole) == 0 {
-		return s, nil
+	if len(s.whole) > 0 {
+		s.teams = append(s.teams, x.NewTeam(s.whole))
 	}
-	set, err := x.NewStepSet(s.whole)
-	s.sets = append(s.sets, set)
-	return s, err
+	return s
 }
 
 // span is the half-open range [from, to) of entries of a vector.
@@ -112,8 +107,8 @@ func (s *Stepping) Stage(t float64) {
 
 // Advance steps the members from t to t+H.
 func (s *Stepping) Advance(ctx context.Context, t, H float64) error {
-	for _, set := range s.sets {
-		if err := s.x.StepAll(ctx, set, t, H); err != nil {
+	for _, team := range s.teams {
+		if err := team.Step(ctx, t, H); err != nil {
 			return err
 		}
 	}

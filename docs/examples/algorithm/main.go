@@ -35,9 +35,9 @@ func main() {
 // implements further interfaces of package master.
 type twoSweeps struct {
 	substeps      int
-	first, second *master.StepSet  // all subsystems but the late ones, in one step and in substeps
-	saved         *master.StateSet // of all
-	new           []float64        // L y + b after the first sweep
+	first, second *master.Team // all subsystems but the late ones, in one step and in substeps
+	saved         *master.Team // of all
+	new           []float64    // L y + b after the first sweep
 }
 
 // Plan asks for the rollback of all subsystems.
@@ -59,7 +59,7 @@ func (a *twoSweeps) Check(s *master.System) error {
 	return nil
 }
 
-func (a *twoSweeps) Init(x *master.Exec, _ float64) (err error) {
+func (a *twoSweeps) Init(x *master.Exec, _ float64) error {
 	a.new = make([]float64, len(x.W))
 	for _, i := range x.Sys.Stepped {
 		if err := x.Splits(i); err != nil {
@@ -67,11 +67,8 @@ func (a *twoSweeps) Init(x *master.Exec, _ float64) (err error) {
 		}
 		x.ScaleStep(i, a.substeps, 1)
 	}
-	a.saved = x.NewStateSet(a.Plan(x.Sys, 0).Rollback)
-	if a.first, err = x.NewStepSet(x.Sys.Stepped); err != nil {
-		return err
-	}
-	a.second, err = x.NewStepSet(x.Sys.Stepped)
+	a.saved = x.NewTeam(a.Plan(x.Sys, 0).Rollback)
+	a.first, a.second = x.NewTeam(x.Sys.Stepped), x.NewTeam(x.Sys.Stepped)
 	holds := x.Sys.Holds()
 	a.second.InPieces(a.substeps, func(i, j int, _ float64) { // x.W holds the old values
 		theta := (float64(j) + 0.5) / float64(a.substeps)
@@ -81,7 +78,7 @@ func (a *twoSweeps) Init(x *master.Exec, _ float64) (err error) {
 			}
 		}
 	})
-	return err
+	return nil
 }
 
 // Attempt takes a macro step. It changes no state of the algorithm, so that the step can be repeated.
@@ -100,11 +97,11 @@ func (a *twoSweeps) Attempt(ctx context.Context, x *master.Exec, t, H float64, t
 
 // sweep steps all subsystems, the late ones last: stateless subsystems take the new values of their
 // sources.
-func sweep(ctx context.Context, x *master.Exec, set *master.StepSet, t, H float64) error {
+func sweep(ctx context.Context, x *master.Exec, team *master.Team, t, H float64) error {
 	for _, i := range x.Sys.Stepped {
 		x.StageDiscrete(i, t)
 	}
-	if err := x.StepAll(ctx, set, t, H); err != nil {
+	if err := team.Step(ctx, t, H); err != nil {
 		return err
 	}
 	for _, i := range x.Sys.Late {

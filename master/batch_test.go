@@ -13,7 +13,7 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// member is a Linear that can be stepped in a group, and counts the crossings.
+// member is a Linear that can be stepped in a batch, and counts the crossings.
 type member struct {
 	*mastertest.Linear
 	key       string
@@ -38,23 +38,43 @@ func (m *member) Step(ctx context.Context, t, H float64) (float64, error) {
 	return m.Linear.Step(ctx, t, H)
 }
 
-func (m *member) GroupKey() any { return m.key }
+func (m *member) BatchKey() any { return m.key }
 
-func (m *member) NewGroup(members []master.Subsystem, exchange []master.Exchange) (master.Group, error) {
-	g := &memberGroup{crossings: m.crossings, exchange: exchange}
+func (m *member) NewBatch(members []master.Subsystem, exchange []master.Exchange) (master.Batch, error) {
+	g := &memberBatch{crossings: m.crossings, exchange: exchange}
 	for _, s := range members {
 		g.members = append(g.members, s.(*member))
 	}
 	return g, nil
 }
 
-type memberGroup struct {
+type memberBatch struct {
 	members   []*member
 	exchange  []master.Exchange
 	crossings *int
 }
 
-func (g *memberGroup) Step(ctx context.Context, t, H float64, read bool) (int, float64, error) {
+func (*memberBatch) Begin(_, _ float64) bool { return false }
+
+func (g *memberBatch) Save(states []master.State) (failed int, err error) {
+	for i, m := range g.members {
+		if states[i], err = m.SaveState(states[i]); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
+}
+
+func (g *memberBatch) Restore(states []master.State) (failed int, err error) {
+	for i, m := range g.members {
+		if err := m.RestoreState(states[i]); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
+}
+
+func (g *memberBatch) Step(ctx context.Context, t, H float64, read bool) (int, float64, error) {
 	*g.crossings++
 	for i, m := range g.members {
 		x := &g.exchange[i]
@@ -75,8 +95,8 @@ func (g *memberGroup) Step(ctx context.Context, t, H float64, read bool) (int, f
 	return len(g.members), t + H, nil
 }
 
-// If a member of a group cannot save its state, the states that others have saved before it are freed.
-func TestGroupStatesFreed(t *testing.T) {
+// If a member of a batch cannot save its state, the states that others have saved before it are freed.
+func TestBatchStatesFreed(t *testing.T) {
 	var subs []master.Subsystem
 	var all []*member
 	for i, l := range []*mastertest.Linear{mastertest.Oscillator()[0], mastertest.Oscillator()[1]} {
@@ -84,14 +104,14 @@ func TestGroupStatesFreed(t *testing.T) {
 		subs, all = append(subs, m), append(all, m)
 	}
 	_, err := made(t, system(t, subs, mastertest.OscillatorConnections()...), preset(t, "implicit", nil), master.Options{Stop: 1, Step: 0.01}).Run(t.Context())
-	if contains(t, "a full group", err, "second: saving the state", "no room"); all[0].Calls.Save != 1 || all[0].Calls.Free != 1 {
+	if contains(t, "a full batch", err, "second: saving the state", "no room"); all[0].Calls.Save != 1 || all[0].Calls.Free != 1 {
 		t.Errorf("%d states were saved, %d freed", all[0].Calls.Save, all[0].Calls.Free)
 	}
 }
 
-// Stepping in groups gives the bits of stepping one by one, also when a member in the middle fails:
+// Stepping in batches gives the bits of stepping one by one, also when a member in the middle fails:
 // same points, same error, same counts, nothing called after the failure.
-func TestGroups(t *testing.T) {
+func TestBatches(t *testing.T) {
 	type outcome struct {
 		memory  *mastertest.Memory
 		status  master.Status
@@ -101,7 +121,7 @@ func TestGroups(t *testing.T) {
 		point   []float64
 	}
 	const names = "abcde"
-	run := func(grouped bool, failAt int) (o outcome, crossings int) {
+	run := func(batched bool, failAt int) (o outcome, crossings int) {
 		var subs []master.Subsystem
 		var members []*member
 		var connections []master.Connection
@@ -119,7 +139,7 @@ func TestGroups(t *testing.T) {
 				m.Info().Caps.VariableStep = false // steps of another length than the others
 			}
 			members = append(members, m)
-			if grouped {
+			if batched {
 				subs = append(subs, m)
 			} else {
 				subs = append(subs, single{m})
@@ -145,7 +165,7 @@ func TestGroups(t *testing.T) {
 		one, none := run(false, failAt)
 		many, some := run(true, failAt)
 		if none != 0 || some == 0 {
-			t.Errorf("%d crossings one by one, %d in groups", none, some)
+			t.Errorf("%d crossings one by one, %d in batches", none, some)
 		}
 		if !reflect.DeepEqual(one, many) || len(one.memory.T) != points {
 			t.Errorf("failure at %d: %+v, want %+v with %d points", failAt, many, one, points)
@@ -153,13 +173,13 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// single hides that a member can be grouped.
+// single hides that a member can be batched.
 type single struct{ *member }
 
-func (single) NewGroup() {}
+func (single) NewBatch() {}
 
-// A group that stops early without an error is not believed.
-func TestGroupStopsShort(t *testing.T) {
+// A batch that stops early without an error is not believed.
+func TestBatchStopsShort(t *testing.T) {
 	a, b := &lazy{newFake("a", 0, 1)}, &lazy{newFake("b", 0, 1)}
 	_, err := newRun(t, system(t, []master.Subsystem{a, b}), master.Options{Stop: 1, Step: 0.1}).Run(t.Context())
 	var step *master.StepError
@@ -168,23 +188,23 @@ func TestGroupStopsShort(t *testing.T) {
 	}
 }
 
-// lazy makes groups that step their first member only.
+// lazy makes batches that step their first member only.
 type lazy struct{ *fake }
 
-func (*lazy) GroupKey() any { return 0 }
-func (*lazy) NewGroup([]master.Subsystem, []master.Exchange) (master.Group, error) {
-	return lazyGroup{}, nil
+func (*lazy) BatchKey() any { return 0 }
+func (*lazy) NewBatch([]master.Subsystem, []master.Exchange) (master.Batch, error) {
+	return lazyBatch{&memberBatch{}}, nil
 }
 
-type lazyGroup struct{}
+type lazyBatch struct{ *memberBatch }
 
-func (lazyGroup) Step(_ context.Context, t, H float64, _ bool) (int, float64, error) {
+func (lazyBatch) Step(_ context.Context, t, H float64, _ bool) (int, float64, error) {
 	return 1, t + H, nil
 }
 
-// Groups that step by themselves are sent off before the others step, and waited for after
+// Batches that step by themselves are sent off before the others step, and waited for after
 // them, also where another fails. Of several failures that of the first subsystem counts.
-func TestGroupsSentOff(t *testing.T) {
+func TestBatchesSentOff(t *testing.T) {
 	const fails = 3 // the step at which they do
 	for _, c := range []struct {
 		away, here int // the step at which they fail
@@ -214,7 +234,7 @@ func TestGroupsSentOff(t *testing.T) {
 	}
 }
 
-// noted is a member whose group notes when it steps, sentOff one whose group can be sent off.
+// noted is a member whose batch notes when it steps, sentOff one whose batch can be sent off.
 type (
 	noted struct {
 		*member
@@ -222,30 +242,33 @@ type (
 	}
 	sentOff   noted
 	notedHere struct {
-		master.Group
+		master.Batch
 		calls *[]string
 	}
 	notedAway struct{ notedHere }
 )
 
-func (n noted) NewGroup(_ []master.Subsystem, exchange []master.Exchange) (master.Group, error) {
-	g, err := n.member.NewGroup([]master.Subsystem{n.member}, exchange)
+func (n noted) NewBatch(_ []master.Subsystem, exchange []master.Exchange) (master.Batch, error) {
+	g, err := n.member.NewBatch([]master.Subsystem{n.member}, exchange)
 	return notedHere{g, n.calls}, err
 }
 
-func (n sentOff) NewGroup(_ []master.Subsystem, exchange []master.Exchange) (master.Group, error) {
-	g, err := n.member.NewGroup([]master.Subsystem{n.member}, exchange)
+func (n sentOff) NewBatch(_ []master.Subsystem, exchange []master.Exchange) (master.Batch, error) {
+	g, err := n.member.NewBatch([]master.Subsystem{n.member}, exchange)
 	return notedAway{notedHere{g, n.calls}}, err
 }
 
 func (g notedHere) Step(ctx context.Context, t, H float64, read bool) (int, float64, error) {
 	*g.calls = append(*g.calls, "here")
-	return g.Group.Step(ctx, t, H, read)
+	return g.Batch.Step(ctx, t, H, read)
 }
 
-func (g notedAway) Begin(_, _ float64) { *g.calls = append(*g.calls, "begin") }
+func (g notedAway) Begin(_, _ float64) bool {
+	*g.calls = append(*g.calls, "begin")
+	return true
+}
 
 func (g notedAway) Step(ctx context.Context, t, H float64, read bool) (int, float64, error) {
 	*g.calls = append(*g.calls, "end")
-	return g.Group.Step(ctx, t, H, read)
+	return g.Batch.Step(ctx, t, H, read)
 }
