@@ -17,7 +17,6 @@ type abilities struct {
 
 	serializer   StateSerializer
 	archiver     Archiver
-	aware        RestoreAware
 	substep      Substepper
 	meter        Meter
 	group        GroupStepper // with a key
@@ -52,7 +51,6 @@ func abilitiesOf(s Subsystem, info *Info) (a abilities) {
 	a.watcher = claimed[Watcher](s, len(info.Watch) > 0)
 	a.serializer, _ = As[StateSerializer](s)
 	a.archiver, _ = As[Archiver](s)
-	a.aware, _ = As[RestoreAware](s)
 	a.substep, _ = As[Substepper](s)
 	a.meter, _ = As[Meter](s)
 	if g, ok := As[GroupStepper](s); ok && g.GroupKey() != nil {

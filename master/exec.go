@@ -56,14 +56,12 @@ type Exec struct {
 	actual []float64 // [ny], for shown
 
 	// Rollback, by subsystem; nil = its state is never restored.
-	saver    []StateSaver
-	states   []State
-	saved    *StateSet    // all subsystems with rollback
-	promised []bool       // by subsystem: its last step carried the promise of RestoreAware
-	broken   atomic.Int32 // number of false entries
-	keepAll  *Phase
-	point    float64 // time of the last accepted communication point
-	isSaved  bool    // the states are those of that point
+	saver   []StateSaver
+	states  []State
+	saved   *StateSet // all subsystems with rollback
+	keepAll *Phase
+	point   float64 // time of the last accepted communication point
+	isSaved bool    // the states are those of that point
 }
 
 // execState is the state of an Exec between two steps, apart from U, Y and W.
@@ -100,7 +98,7 @@ func newExec(s *System, step float64, workers int) *Exec {
 		current: outside, unsent: make([]bool, n),
 		loose: s.loose(), actual: make([]float64, s.OutAt[n]),
 		saver: make([]StateSaver, n), states: make([]State, n),
-		promised: slices.Repeat([]bool{true}, n), ended: make([]*StepError, n),
+		ended: make([]*StepError, n),
 	}
 	x.given = x.U
 	for i, sub := range s.Subsystems {
@@ -529,8 +527,7 @@ func arrived(t, H, reached float64) error {
 	return nil
 }
 
-// ready fails if subsystem i cannot take a step from t by H. It announces to the subsystem whether its
-// state before the step may be restored; only states of the last accepted communication point are.
+// ready fails if subsystem i cannot take a step from t by H.
 func (x *Exec) ready(i int, t, H float64) error {
 	info := x.Sys.Infos[i]
 	if !info.Caps.VariableStep && H != x.step && H != x.own[i] {
@@ -538,39 +535,7 @@ func (x *Exec) ready(i int, t, H float64) error {
 			"cannot vary its step of %.6g s (canHandleVariableCommunicationStepSize); "+
 			"choose an algorithm with steps of one size", info, ErrCapability, H, t, x.own[i])
 	}
-	promise := x.saver[i] == nil || t <= x.point
-	if promise == x.promised[i] {
-		return nil
-	}
-	if !promise {
-		if err := x.Splits(i); err != nil {
-			return err
-		}
-	}
-	x.promised[i] = promise
-	if promise {
-		x.broken.Add(-1)
-	} else {
-		x.broken.Add(1)
-	}
-	if x.able[i].aware != nil {
-		x.able[i].aware.NoRestoreBefore(promise)
-	}
 	return nil
-}
-
-// Splits returns an error if subsystem i cannot take several steps between two communication points.
-// Algorithms that take such steps call it during Init.
-func (x *Exec) Splits(i int) error {
-	differs := x.replay[i].Unpromised
-	if differs == "" || x.saver[i] == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w: the algorithm takes several steps between two communication points and may repeat them. "+
-		"Those after the first have to be announced as steps that may be undone (noSetFMUStatePriorToCurrentPoint = false), "+
-		"but this FMU then computes something else: %s; choose an algorithm that repeats nothing (explicit, gauss-seidel), or implicit, "+
-		"in which the component takes one step at a time (delivery=held, no rate of its own), and tell the exporter",
-		x.Sys.Infos[i], ErrCapability, differs)
 }
 
 // ScaleStep declares, during Init of an algorithm, that subsystem i takes a number of steps per macro
@@ -889,7 +854,6 @@ type stepGroup struct {
 	loose    []int    // their outputs that feed nothing
 	hearing  []int    // members with discrete inputs
 	varies   bool     // all can vary their step
-	reverts  bool     // one has rollback
 	metered  bool
 }
 
@@ -954,7 +918,7 @@ func (x *Exec) describe(members []int) stepGroup {
 		if len(info.DiscreteIn) > 0 {
 			g.hearing = append(g.hearing, i)
 		}
-		g.varies, g.reverts = g.varies && info.Caps.VariableStep, g.reverts || x.saver[i] != nil
+		g.varies = g.varies && info.Caps.VariableStep
 	}
 	return g
 }
@@ -1158,7 +1122,7 @@ func (x *Exec) offer(g *stepGroup, t, h float64) error {
 	if err := x.give(g); err != nil {
 		return err
 	}
-	if !g.varies && h != x.step || g.reverts && (t > x.point || x.broken.Load() > 0) {
+	if !g.varies && h != x.step {
 		for _, i := range g.members {
 			if err := x.ready(i, t, h); err != nil {
 				return err
