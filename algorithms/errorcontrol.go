@@ -128,11 +128,6 @@ func (j *errorControl) monitored() []string { return j.names }
 
 func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	sys := x.Sys
-	for i := range sys.Subsystems { // richardson and the audit take half steps
-		if err := x.Splits(i); err != nil && (j.halves || !j.config.FixedStep) {
-			return err
-		}
-	}
 	j.pos, j.vel, j.names = nil, nil, nil
 	var held []int
 	if j.entries, held = coupledInputs(sys); len(held) > 0 && !j.config.FixedStep {

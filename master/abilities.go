@@ -17,7 +17,6 @@ type abilities struct {
 
 	serializer   StateSerializer
 	archiver     Archiver
-	aware        RestoreAware
 	batcher      Batcher // with a key
 	priced       Priced
 	initializer  Initializer
@@ -50,7 +49,6 @@ func abilitiesOf(s Subsystem, info *Info) (a abilities) {
 	a.watcher = claimed[Watcher](s, len(info.Watch) > 0)
 	a.serializer, _ = As[StateSerializer](s)
 	a.archiver, _ = As[Archiver](s)
-	a.aware, _ = As[RestoreAware](s)
 	a.priced, _ = As[Priced](s)
 	if b, ok := As[Batcher](s); ok && b.BatchKey() != nil {
 		a.batcher = b

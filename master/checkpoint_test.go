@@ -362,6 +362,26 @@ func TestCheckpointWarnings(t *testing.T) {
 	}
 }
 
+// A subsystem whose steps differ if they may be undone is refused where they may be, and only saved elsewhere.
+func TestUnpromised(t *testing.T) {
+	for _, discard := range []master.DiscardPolicy{master.StopOnDiscard, master.ShortenOnDiscard} {
+		sys, keepers := talkers(t)
+		for _, k := range keepers {
+			k.info.Caps.VariableStep = true
+		}
+		keepers[0].noise = master.Replay{Unpromised: "y is 2", Untested: "it differs"}
+		r := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Discard: discard, Checkpoints: &master.Checkpoints{}})
+		result, err := r.Run(t.Context())
+		if discard == master.ShortenOnDiscard {
+			if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "something else: y is 2; choose") {
+				t.Errorf("it may be undone: %v", err)
+			}
+		} else if err != nil || len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "not fully tested: it differs") {
+			t.Errorf("it is only saved: %v, %q", err, result.Warnings)
+		}
+	}
+}
+
 // State of another run, or state that was tampered with, is an error or leads to a
 // run, but never to a panic; the subsystems are ended.
 func TestForeignState(t *testing.T) {

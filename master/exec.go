@@ -51,14 +51,12 @@ type Exec struct {
 	actual []float64 // [ny], for shown
 
 	// Rollback, by subsystem; nil = its state is never restored.
-	saver    []StateSaver
-	states   []State
-	saved    *Team        // all subsystems with rollback
-	promised []bool       // by subsystem: its last step carried the promise of RestoreAware
-	broken   atomic.Int32 // number of false entries
-	keepAll  *Phase
-	point    float64 // time of the last accepted communication point
-	isSaved  bool    // the states are those of that point
+	saver   []StateSaver
+	states  []State
+	saved   *Team // all subsystems with rollback
+	keepAll *Phase
+	point   float64 // time of the last accepted communication point
+	isSaved bool    // the states are those of that point
 }
 
 // execState is the state of an Exec between two steps, apart from U, Y and W.
@@ -95,7 +93,7 @@ func newExec(s *System, step float64, workers int) *Exec {
 		current: outside, unsent: make([]bool, n),
 		loose: s.loose(), actual: make([]float64, s.OutAt[n]),
 		saver: make([]StateSaver, n), states: make([]State, n),
-		promised: slices.Repeat([]bool{true}, n), ended: make([]*StepError, n),
+		ended: make([]*StepError, n),
 	}
 	x.given = x.U
 	for i, sub := range s.Subsystems {
@@ -444,8 +442,7 @@ func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
 // it can be stepped again.
 func (x *Exec) Restore(i int) error { return x.restoreBatch(x.alone(i)) }
 
-// ready fails if subsystem i cannot take a step from t by H. It announces to the subsystem whether its
-// state before the step may be restored; only states of the last accepted communication point are.
+// ready fails if subsystem i cannot take a step from t by H.
 func (x *Exec) ready(i int, t, H float64) error {
 	info := x.Sys.Infos[i]
 	if !info.Caps.VariableStep && H != x.step && H != x.own[i] {
@@ -453,39 +450,7 @@ func (x *Exec) ready(i int, t, H float64) error {
 			"cannot vary its step of %.6g s (canHandleVariableCommunicationStepSize); "+
 			"choose an algorithm with steps of one size", info, ErrCapability, H, t, x.own[i])
 	}
-	promise := x.saver[i] == nil || t <= x.point
-	if promise == x.promised[i] {
-		return nil
-	}
-	if !promise {
-		if err := x.Splits(i); err != nil {
-			return err
-		}
-	}
-	x.promised[i] = promise
-	if promise {
-		x.broken.Add(-1)
-	} else {
-		x.broken.Add(1)
-	}
-	if x.able[i].aware != nil {
-		x.able[i].aware.NoRestoreBefore(promise)
-	}
 	return nil
-}
-
-// Splits returns an error if subsystem i cannot take several steps between two communication points.
-// Algorithms that take such steps call it during Init.
-func (x *Exec) Splits(i int) error {
-	differs := x.replay[i].Unpromised
-	if differs == "" || x.saver[i] == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w: the algorithm takes several steps between two communication points and may repeat them. "+
-		"Those after the first have to be announced as steps that may be undone (noSetFMUStatePriorToCurrentPoint = false), "+
-		"but this FMU then computes something else: %s; choose an algorithm that repeats nothing (explicit, gauss-seidel), or implicit, "+
-		"in which the component takes one step at a time (delivery=held, no rate of its own), and tell the exporter",
-		x.Sys.Infos[i], ErrCapability, differs)
 }
 
 // ScaleStep declares, during Init of an algorithm, that subsystem i takes a number of steps per macro

@@ -51,6 +51,7 @@ func (n *initializer) enter(ctx context.Context, e Experiment) error {
 			continue
 		}
 		n.modes[i] = mode
+		e.Reverts = n.x.Reverts(i)
 		if err := n.x.crew.on(i, func() error { return mode.EnterInit(ctx, e) }); err != nil {
 			return n.failed(i, err)
 		}

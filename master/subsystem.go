@@ -172,6 +172,9 @@ type Experiment struct {
 	// InputDerivatives is the highest order of input derivatives that the algorithm wants to send; 0 =
 	// none.
 	InputDerivatives int
+	// Reverts: the run may restore earlier states of the subsystem, so that no step carries the promise that
+	// it does not (fmi2 50).
+	Reverts bool
 }
 
 // Initializer is a subsystem with an initialisation mode (fmi2 39–43).
@@ -220,14 +223,6 @@ type StateSaver interface {
 	FreeState(State) error
 }
 
-// RestoreAware is a subsystem that must know which of its states may be restored.
-type RestoreAware interface {
-	// NoRestoreBefore announces whether the following steps carry the promise that no later RestoreState
-	// goes back to before the start of the step (fmi2 50). Until the first call they do. It is called
-	// only before a step for which that changes.
-	NoRestoreBefore(promised bool)
-}
-
 // Replay is how exactly a subsystem repeats a step after restoring a state. Differences of outputs are
 // relative to their magnitude over the test.
 type Replay struct {
@@ -241,11 +236,11 @@ type Replay struct {
 	// AtStart describes how the first steps from the start differ from those after restoring the start;
 	// "" = they do not.
 	AtStart string `json:"at_start,omitempty"`
-	// Unpromised describes how steps without the promise of RestoreAware differ from the same steps with
-	// it; "" = they do not. If they do, a run never takes such steps.
+	// Unpromised describes how steps with Experiment.Reverts differ from the same steps without it; "" = they
+	// do not. If they do, nothing else is measured, and a run that would restore states is refused.
 	Unpromised string `json:"unpromised,omitempty"`
 	Known      bool   `json:"known"` // from an earlier run with the same subsystem
-	// Untested is the reason why nothing was measured, "" if it was.
+	// Untested is the reason why something was not tested, "" if all was.
 	Untested string `json:"untested,omitempty"`
 }
 

@@ -37,7 +37,6 @@ type bound struct {
 	loose    []int    // outputs that feed nothing
 	varies   bool     // all can vary their step
 	stays    bool     // the state of a member is never restored
-	reverts  bool     // one has rollback
 }
 
 // span is a part of a vector, from the first entry to below the last.
@@ -114,7 +113,7 @@ func (x *Exec) bind(b *bound) (err error) {
 		}
 		b.loose = append(b.loose, x.loose[i]...)
 		b.varies = b.varies && info.Caps.VariableStep
-		b.stays, b.reverts = b.stays || x.saver[i] == nil, b.reverts || x.saver[i] != nil
+		b.stays = b.stays || x.saver[i] == nil
 		subs = append(subs, x.Sys.Subsystems[i])
 	}
 	b.states = make([]State, len(b.members))
@@ -323,7 +322,7 @@ func (x *Exec) offer(b *bound, t, h float64) error {
 	if err := x.give(b); err != nil {
 		return err
 	}
-	if !b.varies && h != x.step || b.reverts && (t > x.point || x.broken.Load() > 0) {
+	if !b.varies && h != x.step {
 		for _, i := range b.members {
 			if err := x.ready(i, t, h); err != nil {
 				return err

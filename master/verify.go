@@ -212,8 +212,13 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		}
 		r.result.Replay[info.Name] = replay
 		r.x.replay[i] = replay
+		if saver != nil && replay.Unpromised != "" {
+			return fmt.Errorf("%s: %w: this run takes it back to earlier states, so its steps are announced as steps that may be undone "+
+				"(noSetFMUStatePriorToCurrentPoint = false), and then it computes something else: %s; choose an algorithm that repeats "+
+				"nothing (explicit or gauss-seidel, without discard=shorten), and tell the exporter", info, ErrCapability, replay.Unpromised)
+		}
 		if replay.Untested != "" {
-			r.warn(fmt.Sprintf("%s: its rollback is not tested: %s; if the FMU does not restore its state, the results are wrong", info, replay.Untested))
+			r.warn(fmt.Sprintf("%s: its rollback is not fully tested: %s; if it does not work, the results are wrong", info, replay.Untested))
 		}
 		if replay.AtStart == "" {
 			continue

@@ -176,7 +176,7 @@ func TestFilesInLargeFolder(t *testing.T) {
 	t.Parallel()
 	for files, parts := range map[int][]string{
 		surroundings.Writes: {"ran in an empty folder", "has 200 MB, more than 100"},
-		surroundings.Needs:  {"its rollback is not tested: the test fails in an empty folder", "table.txt is missing"},
+		surroundings.Needs:  {"its rollback is not fully tested: the test fails in an empty folder", "table.txt is missing"},
 	} {
 		system, dir := writers(t, files), t.TempDir()
 		write(t, filepath.Join(dir, "table.txt"), "1")

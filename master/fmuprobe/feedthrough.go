@@ -186,7 +186,6 @@ func (t *leakTest) twoSteps(u Inputs, h float64) (first, second []float64, ok bo
 		return nil, nil, false
 	}
 	step := func(u Inputs, at float64) []float64 {
-		t.s.NoRestoreBefore(at == t.start) // a restore of the origin follows
 		y := make([]float64, len(t.s.Info().Out))
 		if u.Stage(t.s) != nil {
 			return nil

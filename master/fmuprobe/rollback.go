@@ -14,11 +14,7 @@ import (
 // The test of the rollback repeats replaySteps steps from one state, saved warmSteps steps after the start,
 // where solvers have a history to lose. In between it takes straySteps other steps, with inputs that are off
 // by strayKick of their magnitude, so that a state that the FMU does not restore shows even if the system
-// starts at rest. In the end the test restores the start. So only the first step from the start carries the
-// promise of master.RestoreAware.
-//
-// An FMU that computes something else without the promise is tested over one step at a time, from later and
-// later points: then each step carries the promise.
+// starts at rest. All steps are those of a run that restores states (master.Experiment.Reverts).
 const (
 	warmSteps    = 5
 	replaySteps  = 3
@@ -38,135 +34,103 @@ const (
 
 // Rollback tests whether subjects made by fresh, with inputs u, restore a saved state, and measures how
 // exactly they repeat a step. Errors wrap master.ErrCapability if they do not.
-func Rollback(ctx context.Context, e master.Experiment, H float64, u Inputs, fresh Fresh) (replay master.Replay, err error) {
-	unpromised, H, err := testPromise(ctx, e, H, u, fresh)
-	if err != nil {
-		return replay, err
-	}
+func Rollback(ctx context.Context, e master.Experiment, H float64, u Inputs, fresh Fresh) (master.Replay, error) {
 	// The result is stored and holds for runs of any length.
 	e.Stop = max(e.Stop, e.Start+(warmSteps+replaySteps+1)*H)
-	twin, err := fresh("test of rollback")
+	r := rollbackTest{u: u, H: H}
+	differs, err := r.unpromised(ctx, e, fresh)
 	if err != nil {
-		return replay, err
+		return master.Replay{}, err
+	}
+	if differs != "" {
+		return master.Replay{Step: r.H, Unpromised: differs, Untested: "its steps differ if they may be undone: " + differs}, nil
+	}
+	twin, err := fresh("test of rollback", true)
+	if err != nil {
+		return master.Replay{}, err
 	}
 	defer func() { _, _ = twin.Terminate(), twin.Close() }() // the run reports how its own instance ends
-	r := rollbackTest{Comparison: Comparison{Of: twin}, u: u, t: e.Start, H: H}
-	if unpromised != "" {
-		replay, err = r.runSingly(ctx, e)
-	} else {
-		replay, err = r.run(ctx, e)
-	}
-	replay.Unpromised = unpromised
-	return replay, err
+	r = rollbackTest{Comparison: Comparison{Of: twin}, u: u, t: e.Start, H: r.H}
+	return r.run(ctx, e)
 }
 
-// RollbackInPlace is Rollback for a subject that is the only one possible. It restores the start.
+// RollbackInPlace is Rollback for a subject that is the only one possible, and has master.Experiment.Reverts.
+// It restores the start.
 func RollbackInPlace(ctx context.Context, s Subject, e master.Experiment, H float64, u Inputs) (master.Replay, error) {
 	r := rollbackTest{Comparison: Comparison{Of: s}, u: u, t: e.Start, H: H}
 	replay, err := r.run(ctx, e)
-	replay.Unpromised = PromiseUntested
+	replay.Untested = "whether its steps differ if they may be undone (noSetFMUStatePriorToCurrentPoint = false) is unknown, because " +
+		"the FMU can be instantiated only once per process (canBeInstantiatedOnlyOncePerProcess); in a process of its own " +
+		"(--isolate) that is tested"
 	return replay, err
 }
 
-// PromiseUntested is Replay.Unpromised if the test is impossible, because it needs several instances.
-const PromiseUntested = "or at least that could not be ruled out, because the FMU can be instantiated only once per process " +
-	"(canBeInstantiatedOnlyOncePerProcess); in a process of its own (--isolate) it can"
-
-// promiseTest compares steps with and without the promise that no later restore goes back to before them.
-type promiseTest struct {
-	rollbackTest
-	fresh Fresh
-	start float64 // s
-	first Inputs
-	n     int // instances so far
-}
-
-// testPromise compares steps that all carry the promise with steps of which only the first does, each on a
-// separate instance. It returns how they differ, "" if they do not, and the step, halved until the FMU takes
-// it.
-func testPromise(ctx context.Context, e master.Experiment, H float64, u Inputs, fresh Fresh) (differs string, _ float64, err error) {
-	t := promiseTest{rollbackTest: rollbackTest{H: H}, fresh: fresh, start: e.Start, first: u}
-	with, err := t.course(ctx, true)
-	for range maxHalvings {
-		if !errors.Is(err, master.ErrDiscard) || !t.Of.Info().Caps.VariableStep {
-			break
-		}
-		t.H /= 2
-		with, err = t.course(ctx, true)
-	}
-	if errors.Is(err, master.ErrDiscard) {
-		return "", t.H, t.takesNone()
-	}
+// unpromised describes how steps that may be undone differ from those that carry the promise that no later
+// restore goes back to before them, by more than two courses of the latter; "" = they do not. It halves the
+// step until the FMU takes it.
+func (r *rollbackTest) unpromised(ctx context.Context, e master.Experiment, fresh Fresh) (string, error) {
+	with, err := r.course(ctx, e, fresh, false)
 	if err != nil {
-		return "", t.H, err
+		return "", err
 	}
-	without, err := t.course(ctx, false)
+	without, err := r.course(ctx, e, fresh, true)
 	if err != nil && (ended(err) || ctx.Err() != nil) {
-		return "", t.H, err
+		return "", err
 	}
 	if len(with) != len(without) {
-		return fmt.Sprintf("it takes %d steps of %g s with true and %d with false", len(with), t.H, len(without)), t.H, nil
+		return fmt.Sprintf("it takes %d steps of %g s with true and %d with false", len(with), r.H, len(without)), nil
 	}
-	if t.Compare(with, without, "").Relative <= maxDrift {
-		return "", t.H, nil
+	if r.Compare(with, without, "").Relative <= maxDrift {
+		return "", nil
 	}
-	// Instances may differ for other reasons.
-	again, err := t.course(ctx, true)
+	again, err := r.course(ctx, e, fresh, false) // instances may differ for other reasons
 	if err != nil {
-		return "", t.H, err
+		return "", err
 	}
-	return t.beyondNoise(with, again, without), t.H, nil
-}
-
-// course takes steps on a new instance, the later ones with other inputs, and returns the readings after
-// each, as far as the FMU goes.
-func (t *promiseTest) course(ctx context.Context, promised bool) (got []Reading, err error) {
-	t.n++
-	twin, err := t.fresh(fmt.Sprintf("test of promises %d", t.n))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _, _ = twin.Terminate(), twin.Close() }() // the run reports how its own instance ends
-	state, err := twin.SaveState(nil)                        // as a run would
-	if err != nil {
-		return nil, refused("give a state", err)
-	}
-	defer func() { err = errors.Join(err, twin.FreeState(state)) }()
-	t.Of, t.u, t.t, t.promised, t.moved = twin, t.first, t.start, promised, false
-	if t.Scale == nil {
-		if err := t.measure(); err != nil {
-			return nil, err
-		}
-	}
-	got, err = t.attempt(ctx, replaySteps)
-	if len(got) == replaySteps {
-		t.t, t.u, t.moved = t.t+float64(replaySteps*t.H), t.kicked(), true
-		var more []Reading
-		more, err = t.attempt(ctx, straySteps)
-		got = append(got, more...)
-	}
-	if len(got) > 0 && !ended(err) {
-		err = context.Cause(ctx)
-	}
-	return got, err
-}
-
-// beyondNoise describes the largest difference between courses with and without the promise that is larger
-// than those between two courses with it; "" = none.
-func (t *promiseTest) beyondNoise(with, again, without []Reading) string {
 	both := min(len(with), len(again))
 	noise := map[string]float64{}
-	t.differences(with[:both], again[:both], func(d Difference) { noise[d.Name] = max(noise[d.Name], d.Relative) })
+	r.differences(with[:both], again[:both], func(d Difference) { noise[d.Name] = max(noise[d.Name], d.Relative) })
 	var worst Difference
-	t.differences(with, without, func(d Difference) {
+	r.differences(with, without, func(d Difference) {
 		if d.Relative > max(worst.Relative, maxDrift, noiseFactor*noise[d.Name]) {
 			worst = d
 		}
 	})
 	if worst.Name == "" {
-		return ""
+		return "", nil
 	}
-	return fmt.Sprintf("%s after step %d of %g s is %s with true and %s with false", worst.Name, worst.Step, t.H, worst.First, worst.Then)
+	return fmt.Sprintf("%s after step %d of %g s is %s with true and %s with false", worst.Name, worst.Step, r.H, worst.First, worst.Then), nil
+}
+
+// course takes steps on a new instance, the later ones with other inputs, and returns the readings after
+// each, as far as the FMU goes. The first course determines the step size.
+func (r *rollbackTest) course(ctx context.Context, e master.Experiment, fresh Fresh, reverts bool) (got []Reading, err error) {
+	twin, err := fresh("test of promises", reverts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _, _ = twin.Terminate(), twin.Close() }() // the run reports how its own instance ends
+	r.Of, r.t = twin, e.Start
+	if r.origin, err = twin.SaveState(nil); err != nil { // as a run would
+		return nil, refused("give a state", err)
+	}
+	defer func() { err = errors.Join(err, twin.FreeState(r.origin)) }()
+	if r.steps > 0 {
+		got, err = r.attempt(ctx, r.steps)
+	} else if err = r.measure(); err == nil {
+		got, err = r.firstTry(ctx, e.Stop)
+	}
+	if len(got) == replaySteps {
+		u := r.u
+		r.t, r.u = r.t+float64(replaySteps*r.H), r.kicked()
+		var more []Reading
+		more, err = r.attempt(ctx, straySteps)
+		got, r.u = append(got, more...), u
+	}
+	if len(got) > 0 && !ended(err) {
+		err = context.Cause(ctx)
+	}
+	return got, err
 }
 
 // ended reports whether the process of an FMU has ended, which proves nothing about its declarations.
@@ -178,12 +142,10 @@ func ended(err error) bool {
 // rollbackTest is the test of one subject.
 type rollbackTest struct {
 	Comparison
-	u        Inputs
-	origin   master.State // from which steps are repeated
-	t, H     float64      // s: time of the origin, size of the steps
-	steps    int
-	moved    bool // the origin is not the start any more
-	promised bool // all steps carry the promise, else only the first one from the start
+	u      Inputs
+	origin master.State // from which steps are repeated
+	t, H   float64      // s: time of the origin, size of the steps
+	steps  int
 }
 
 // run tests the rollback of the subject from its present state, and restores that.
@@ -202,12 +164,11 @@ func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay mas
 		if err == nil {
 			_, err = r.Read() // as before the test
 		}
-		s.NoRestoreBefore(true) // the run has not withdrawn it yet
 	}()
 	if err := r.measure(); err != nil {
 		return replay, err
 	}
-	first, err := r.firstTry(ctx, e.Stop, replaySteps)
+	first, err := r.firstTry(ctx, e.Stop)
 	if err != nil {
 		return replay, err
 	}
@@ -221,7 +182,7 @@ func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay mas
 	} else if later != nil {
 		first = later
 	}
-	second, again, drift, err := r.replays(ctx, straySteps)
+	second, again, drift, err := r.replays(ctx)
 	if err != nil {
 		return replay, err
 	}
@@ -244,58 +205,9 @@ func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay mas
 	return replay, nil
 }
 
-// runSingly tests one step at a time, each from a later point.
-func (r *rollbackTest) runSingly(ctx context.Context, e master.Experiment) (replay master.Replay, err error) {
-	r.promised = true
-	if err := r.measure(); err != nil {
-		return replay, err
-	}
-	var state master.State
-	defer func() {
-		if state != nil {
-			err = errors.Join(err, r.Of.FreeState(state))
-		}
-	}()
-	for k := range warmSteps + 1 {
-		if state, err = r.Of.SaveState(state); err != nil {
-			return replay, refused("give a state", err)
-		}
-		r.origin = state
-		var first []Reading
-		if k == 0 {
-			first, err = r.firstTry(ctx, e.Stop, 1)
-		} else if r.t+2*r.H > e.Stop {
-			break
-		} else if first, err = r.attempt(ctx, 1); err != nil && !ended(err) {
-			return replay, context.Cause(ctx) // as far as it goes
-		}
-		if err != nil {
-			return replay, err
-		}
-		second, again, drift, err := r.replays(ctx, 1)
-		if err != nil {
-			return replay, err
-		}
-		tries := r.Compare(first, second, "a first attempt")
-		if k == 0 {
-			replay.Step, replay.AtStart = r.H, r.atStart(tries)
-			if replay.AtStart != "" {
-				tries = Difference{}
-			}
-		}
-		if err := judge(tries, again, drift); err != nil {
-			return replay, err
-		}
-		replay.FirstTry = max(replay.FirstTry, tries.Relative)
-		replay.Replays = max(replay.Replays, again.Relative, drift.Relative)
-		r.t += r.H
-	}
-	return replay, nil
-}
-
 // replays repeats the steps from the origin twice, and once more after straying. It returns the first
 // repetition, and the differences of the others from it.
-func (r *rollbackTest) replays(ctx context.Context, strays int) (second []Reading, again, drift Difference, err error) {
+func (r *rollbackTest) replays(ctx context.Context) (second []Reading, again, drift Difference, err error) {
 	if second, err = r.repeat(ctx); err != nil {
 		return nil, again, drift, err
 	}
@@ -303,7 +215,7 @@ func (r *rollbackTest) replays(ctx context.Context, strays int) (second []Readin
 	if err != nil {
 		return nil, again, drift, err
 	}
-	if err := r.stray(ctx, strays); err != nil {
+	if err := r.stray(ctx); err != nil {
 		return nil, again, drift, err
 	}
 	fourth, err := r.repeat(ctx)
@@ -355,10 +267,10 @@ func refused(what string, err error) error {
 }
 
 // firstTry steps without a restore. It determines the step size, halved until the FMU takes it, and the
-// number of steps, up to most.
-func (r *rollbackTest) firstTry(ctx context.Context, stop float64, most int) ([]Reading, error) {
+// number of steps, up to replaySteps.
+func (r *rollbackTest) firstTry(ctx context.Context, stop float64) ([]Reading, error) {
 	for range maxHalvings {
-		got, err := r.attempt(ctx, min(most, max(1, int((stop-r.t)/r.H))))
+		got, err := r.attempt(ctx, min(replaySteps, max(1, int((stop-r.t)/r.H))))
 		if r.steps = len(got); r.steps > 0 {
 			return got, nil
 		}
@@ -373,12 +285,7 @@ func (r *rollbackTest) firstTry(ctx context.Context, stop float64, most int) ([]
 		}
 		r.H /= 2
 	}
-	return nil, r.takesNone()
-}
-
-// takesNone returns the error of an FMU that takes no step.
-func (r *rollbackTest) takesNone() error {
-	return fmt.Errorf("%w: no step can be repeated, because the FMU takes none, down to %g s", master.ErrCapability, r.H)
+	return nil, fmt.Errorf("%w: no step can be repeated, because the FMU takes none, down to %g s", master.ErrCapability, r.H)
 }
 
 // warmUp moves the origin some steps on and returns the readings of the first steps from there; nil if the
@@ -397,10 +304,9 @@ func (r *rollbackTest) warmUp(ctx context.Context, stop float64) ([]Reading, err
 	}
 	at := r.t
 	r.t += float64(float64(steps) * r.H)
-	r.moved = true
 	got, _ := r.attempt(ctx, replaySteps) // as far as it goes
 	if len(got) == 0 {
-		r.t, r.moved = at, false
+		r.t = at
 		return nil, errors.Join(context.Cause(ctx), r.Of.FreeState(origin))
 	}
 	r.origin, r.steps = origin, len(got)
@@ -413,7 +319,6 @@ func (r *rollbackTest) attempt(ctx context.Context, steps int) (got []Reading, e
 		if err := r.u.Stage(r.Of); err != nil {
 			return got, err
 		}
-		r.Of.NoRestoreBefore(r.promised || k == 0 && !r.moved)
 		if _, err := r.Of.Step(ctx, r.t+float64(float64(k)*r.H), r.H); err != nil {
 			return got, err
 		}
@@ -443,13 +348,13 @@ func (r *rollbackTest) repeat(ctx context.Context) ([]Reading, error) {
 }
 
 // stray takes other steps, as far as the FMU goes.
-func (r *rollbackTest) stray(ctx context.Context, steps int) error {
+func (r *rollbackTest) stray(ctx context.Context) error {
 	if err := r.back(); err != nil {
 		return err
 	}
 	u, scale := r.u, slices.Clone(r.Scale)
 	r.u = r.kicked()
-	_, err := r.attempt(ctx, steps)
+	_, err := r.attempt(ctx, straySteps)
 	r.u, r.Scale = u, scale // magnitudes of these steps do not count
 	if r.Of.State() == fmi.StateFatal {
 		return err

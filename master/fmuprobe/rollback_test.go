@@ -36,14 +36,14 @@ func TestVerifyRollback(t *testing.T) {
 		stop           float64  // of the experiment; 0 = 1 s
 		wrong          string   // part of the error; "" = none
 		unpromised     string   // part of it
+		untested       string   // likewise
 	}{
 		{name: "honest"},
-		{name: "honest, once per process", more: once, macros: []string{"A=1"}, unpromised: "(--isolate)"},
+		{name: "honest, once per process", more: once, macros: []string{"A=1"}, untested: "(--isolate)"},
 		{name: "needs the promise", macros: []string{"COMMIT"},
-			unpromised: "y after step 11 of 0.01 s is 0.332192347 with true and 0.033 with false"},
-		{name: "needs the promise, at rest", macros: []string{"COMMIT"}, atRest: true, unpromised: "y after step 11 of 0.01 s is 0.02"},
-		{name: "needs the promise, restarts", macros: []string{"COMMIT", "RESTART=1e-5"}, first: 1e-5, unpromised: "with false"},
-		{name: "needs the promise, forgets a state", macros: []string{"COMMIT", "FORGET"}, wrong: "y is 0."},
+			unpromised: "y after step 11 of 0.01 s is 0.332192347 with true and 0.033 with false", untested: "its steps differ"},
+		{name: "needs the promise, at rest", macros: []string{"COMMIT"}, atRest: true, unpromised: "y after step 11 of 0.01 s is 0.02", untested: "its steps differ"},
+		{name: "needs the promise, forgets a state", macros: []string{"COMMIT", "FORGET"}, unpromised: "with false", untested: "its steps differ"},
 		{name: "restarts", macros: []string{"RESTART=1e-5"}, first: 1e-5},
 		{name: "goes another way at first", macros: []string{"OPENING=0.5"}},
 		{name: "goes another way at first, in a short run", macros: []string{"OPENING=0.5"}, stop: 0.02},
@@ -83,6 +83,9 @@ func TestVerifyRollback(t *testing.T) {
 			}
 			if !strings.Contains(r.Unpromised, c.unpromised) || (r.Unpromised == "") != (c.unpromised == "") {
 				t.Errorf("without the promise: %q, want %q", r.Unpromised, c.unpromised)
+			}
+			if !strings.Contains(r.Untested, c.untested) || (r.Untested == "") != (c.untested == "") {
+				t.Errorf("untested: %q, want %q", r.Untested, c.untested)
 			}
 			opens := strings.HasPrefix(c.name, "goes another way at first")
 			if strings.HasPrefix(r.AtStart, "y after step 1") != opens || (r.AtStart != "") != opens {
@@ -168,7 +171,7 @@ func TestReplayCache(t *testing.T) {
 	must(t, err)
 	for name, content := range map[string]string{
 		"empty": "", "no JSON": "{", "null": "null",
-		"other version": strings.Replace(string(good), `"version": 4`, `"version": 99`, 1),
+		"other version": strings.Replace(string(good), `"version": 5`, `"version": 99`, 1),
 		"other FMU":     strings.Replace(string(good), "sha256:", "sha256:0", 1),
 		"nonsense":      strings.ReplaceAll(string(good), `"step": 0.`, `"step": -0.`),
 		"huge":          string(good) + strings.Repeat(" ", 1<<17),
@@ -208,6 +211,10 @@ func TestReplayCache(t *testing.T) {
 	verify(0.01, true)
 	s = lived(t, blocked, "", []string{"RESTART=2e-5"})
 	verify(0.01, false)
+
+	s = lived(t, t.TempDir(), "", []string{"COMMIT"})
+	verify(0.01, false)
+	verify(0.01, true)
 
 	dir = t.TempDir()
 	s = lived(t, dir, "", []string{"FORGET"})

@@ -18,7 +18,7 @@ import (
 
 // storeVersion is the version of the files and of the tests: if either changes it increases, and older files
 // are ignored.
-const storeVersion = 4
+const storeVersion = 5
 
 // mostEntries bounds the entries of each kind in one file; the oldest go first.
 const mostEntries = 16

@@ -12,7 +12,6 @@ type Subject interface {
 	master.Subsystem
 	master.DiscreteIO
 	master.StateSaver
-	master.RestoreAware
 	master.Watcher
 	master.Terminator
 	io.Closer
@@ -21,8 +20,9 @@ type Subject interface {
 	InputMax(k int) float64
 }
 
-// Fresh makes a new subject at the start of the steps. The purpose becomes part of its name.
-type Fresh func(purpose string) (Subject, error)
+// Fresh makes a new subject at the start of the steps. The purpose becomes part of its name; reverts is
+// master.Experiment.Reverts.
+type Fresh func(purpose string, reverts bool) (Subject, error)
 
 // Inputs are staged inputs.
 type Inputs struct {

@@ -32,7 +32,7 @@ func TestSandbox(t *testing.T) {
 		"it does not":                   {writes: &no},
 		"nothing is known, no sandbox":  {none: true},
 		"it writes, no sandbox":         {writes: &yes, none: true, untested: "there is no launcher of processes"},
-		"it may write, an empty folder": {bare: "it is large", untested: "in an empty folder (c (test of promises 1): no process for the FMU: a process is asked for), perhaps for want of files"},
+		"it may write, an empty folder": {bare: "it is large", untested: "in an empty folder (c (test of promises): no process for the FMU: a process is asked for), perhaps for want of files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := fmuslave.Config{FMU: lifeFMU(t, probe.LifeCapabilities), Cache: &fmuprobe.Cache{Dir: t.TempDir()}}

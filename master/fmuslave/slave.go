@@ -111,8 +111,6 @@ type Slave struct {
 	// stringOut has the watched variables only after initialisation mode.
 	stringOut   []string
 	stale       bool          // a state was restored, and the outputs are not read yet
-	undoable    bool          // a later restore may go back to before the next steps
-	unpromised  string        // how such steps differ, see master.Replay
 	derivatives int           // highest accepted order of input derivatives
 	given       []expectation // of given values
 	documented  []expectation // of documented values that were not given
@@ -140,7 +138,6 @@ var (
 	_ master.ParameterSetter       = (*Slave)(nil)
 	_ master.InputDerivativeSetter = (*Slave)(nil)
 	_ master.StateSaver            = (*Slave)(nil)
-	_ master.RestoreAware          = (*Slave)(nil)
 	_ master.DirectionalDeriver    = (*Slave)(nil)
 	_ master.Linearizer            = (*Slave)(nil)
 	_ master.Watcher               = (*Slave)(nil)
@@ -317,17 +314,9 @@ func (s *Slave) prepare(plan fmi.StepPlan) error {
 		copy(next.IntegerIn, s.stepper.IntegerIn)
 		copy(next.BooleanIn, s.stepper.BooleanIn)
 	}
-	next.NoRestoreBefore = !s.undoable
+	next.NoRestoreBefore = !s.experiment.Reverts
 	s.stepper, s.own = next, nil
 	return nil
-}
-
-// NoRestoreBefore sets or withdraws the promise for the following steps.
-func (s *Slave) NoRestoreBefore(promised bool) {
-	s.undoable = !promised
-	if s.stepper != nil {
-		s.stepper.NoRestoreBefore = promised
-	}
 }
 
 // SetParameter sets a parameter in initialisation mode (fmi2 39: initial is exact), also of later instances

@@ -36,14 +36,15 @@ var (
 func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float64) (master.Replay, error) {
 	store := s.store()
 	replay, known := store.Replay(H)
-	if known && (replay.Unpromised != fmuprobe.PromiseUntested || s.config.once()) {
-		s.unpromised = replay.Unpromised
+	if known && (replay.Untested == "" || replay.Unpromised != "" || s.config.once()) {
 		return replay, nil
 	}
 	var err error
 	c := s.config
 	if c.once() {
+		s.stepper.NoRestoreBefore = false
 		replay, err = fmuprobe.RollbackInPlace(ctx, s, e, H, s.Staged())
+		s.stepper.NoRestoreBefore = !s.experiment.Reverts
 	} else if c, err = s.beside("test of rollback"); err != nil {
 		return master.Replay{Untested: err.Error()}, nil
 	} else {
@@ -61,7 +62,6 @@ func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float
 	case c.bare == "":
 		store.KeepReplay(H, replay)
 	}
-	s.unpromised = replay.Unpromised
 	return replay, nil
 }
 
@@ -92,8 +92,9 @@ func (s *Slave) testTwins(ctx context.Context, e master.Experiment, H float64, c
 		}
 	}
 	u := s.Staged()
-	return fmuprobe.Rollback(ctx, e, H, u, func(purpose string) (fmuprobe.Subject, error) {
-		c := c
+	return fmuprobe.Rollback(ctx, e, H, u, func(purpose string, reverts bool) (fmuprobe.Subject, error) {
+		c, e := c, e
+		e.Reverts = reverts
 		c.Name = fmt.Sprintf("%s (%s)", s.config.Name, purpose)
 		return newTwin(ctx, e, c, u)
 	})
@@ -175,12 +176,11 @@ func quiet(log func(fmi.LogMessage)) func(fmi.LogMessage) {
 
 // VerifyFeedthrough moves inputs of a separate instance and finds outputs that move in the same step although
 // they do not depend on them by ModelStructure (fmi2 27). An FMU is not tested if it cannot vary its step,
-// can be instantiated only once, or needs the promise of master.RestoreAware. If all declarations are
-// true, that is stored with the hash of the FMU and its settings (see Config.Cache) and not tested again.
+// or can be instantiated only once. If all declarations are true, that is stored with the hash of the FMU
+// and its settings (see Config.Cache) and not tested again.
 func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H float64, ins []int) ([]master.Leak, error) {
 	H = min(H, (e.Stop-e.Start)/2)
-	if caps := s.info.Caps; s.config.once() || s.unpromised != "" ||
-		!caps.SaveState || !caps.VariableStep || !(H > 0) {
+	if caps := s.info.Caps; s.config.once() || !caps.SaveState || !caps.VariableStep || !(H > 0) {
 		return nil, nil
 	}
 	var inputs []master.Port
@@ -204,6 +204,7 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 		_ = twin.Close()
 	}()
 	u := s.Staged()
+	e.Reverts = true
 	if twin.begin(ctx, e, u) != nil || twin.ExitInit() != nil {
 		return nil, context.Cause(ctx) // the instance of the run will report the error
 	}

@@ -69,9 +69,8 @@ var (
 	}
 	rulePromise = &diag.Rule{
 		ID: "DY4P", Level: diag.Warning, Ref: "fmi2 50",
-		Doc: "An FMU computes the same for both values of noSetFMUStatePriorToCurrentPoint.",
-		Remedy: "a run takes the difference into account: it refuses algorithms that repeat several steps at once; tell " +
-			"the exporter",
+		Doc:    "An FMU computes the same for both values of noSetFMUStatePriorToCurrentPoint.",
+		Remedy: "a run refuses algorithms that restore its state; tell the exporter",
 	}
 	ruleReplayNoise = &diag.Rule{
 		ID: "DY4N", Level: diag.Info, Ref: "fmi2 59",
@@ -560,7 +559,10 @@ func (t *tryout) goBack() {
 	defer s.Close()
 	defer s.Terminate()
 	replay, err := s.VerifyRollback(t.ctx, t.e, t.H)
+	t.unpromised = replay.Unpromised
 	switch {
+	case t.unpromised != "":
+		t.add(rulePromise, "", "%s", t.unpromised)
 	case err == nil && replay.Untested != "":
 		t.add(ruleReplayNoise, "", "not tested: %s", replay.Untested)
 	case err == nil:
@@ -573,9 +575,6 @@ func (t *tryout) goBack() {
 			text += "; not from the start: " + replay.AtStart
 		}
 		t.add(ruleReplayNoise, "", "steps are repeated %s", text)
-		if t.unpromised = replay.Unpromised; t.unpromised != "" && t.unpromised != fmuprobe.PromiseUntested {
-			t.add(rulePromise, "", "%s", t.unpromised)
-		}
 	case t.ctx.Err() == nil:
 		t.add(ruleGoesBack, "", "%v", err)
 	}
@@ -585,7 +584,7 @@ func (t *tryout) goBack() {
 func (t *tryout) dependencies() {
 	t.initialDependencies()
 	if t.unpromised != "" {
-		return // it relies on noSetFMUStatePriorToCurrentPoint, so steps cannot be repeated
+		return // steps that are repeated show something else
 	}
 	s := t.started("dependencies")
 	if s == nil {

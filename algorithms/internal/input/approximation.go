@@ -129,12 +129,6 @@ func (a *Approximation) Init(x *master.Exec, t0 float64) error {
 		if a.delivery[i], err = a.choose(x, i); err != nil {
 			return err
 		}
-		if a.whole(i) {
-			continue
-		}
-		if err := x.Splits(i); err != nil {
-			return err
-		}
 	}
 	a.through = feedThrough(x.Sys)
 	a.ahead.midpoints = nil

@@ -62,9 +62,6 @@ func (a *twoSweeps) Check(s *master.System) error {
 func (a *twoSweeps) Init(x *master.Exec, _ float64) error {
 	a.new = make([]float64, len(x.W))
 	for _, i := range x.Sys.Stepped {
-		if err := x.Splits(i); err != nil {
-			return err
-		}
 		x.ScaleStep(i, a.substeps, 1)
 	}
 	a.saved = x.NewTeam(a.Plan(x.Sys, 0).Rollback)
