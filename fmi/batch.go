@@ -125,6 +125,7 @@ func (b *Batch) Step(from int, t, h float64, read bool) (ran int, s Status, err 
 	for k := from; k < len(b.members); k++ {
 		m := b.members[k]
 		m.ready(&c.recs[c.first[k]+m.do], t, h)
+		m.in.crossings++
 	}
 	return b.cross(c, from, t, h)
 }
@@ -197,6 +198,7 @@ func (b *Batch) states(what kind, f fmi2.Function, states []*FMUState) (failed i
 		}
 		for k, m := range b.members {
 			c.recs[c.first[k]] = *m.in.rec
+			m.in.crossings++
 		}
 		ran, _, err := b.cross(c, 0, b.members[0].in.now(), 0)
 		if err != nil {
@@ -300,9 +302,6 @@ func (b *Batch) cross(c *crossing, from int, t, h float64) (ran int, s Status, e
 	weight, n := c.weight(), c.batch
 	n.Recs, n.N = native.Address(c.recs[c.first[from]:]), uintptr(len(c.recs)-c.first[from])
 	n.Time, n.Step, n.Untimed = t, h, flag(weight == 0)
-	for _, m := range b.members[from:] {
-		m.in.crossings++
-	}
 	b.members[0].in.run(n)
 	if weight > 0 {
 		b.meter(c, from, weight)
