@@ -130,7 +130,7 @@ func (a *Approximation) stageAt(x *master.Exec, i int, t float64) {
 	at := func(p *polynomial) {
 		if p != of {
 			of = p
-			num.Weights(&w, p.nodes[:p.degree+1], t, p.degree)
+			num.Weights(w[:p.degree+1], p.nodes[:p.degree+1], t)
 		}
 	}
 	for k := from; k < to; k++ {

@@ -201,9 +201,9 @@ func (a *Approximation) Sampled(k int, t, H float64, end bool) float64 {
 	case n == 1:
 		return a.inSubstep(k, a.config.Substeps-1)
 	default:
-		var w num.WeightTable
+		var w [1][num.MaxNodes]float64
 		p := a.of(k)
-		num.Weights(&w, p.nodes[:p.degree+1], t-H/float64(n), 0)
+		num.Weights(w[:], p.nodes[:p.degree+1], t-H/float64(n))
 		return a.eval(p, k, &w[0])
 	}
 }
