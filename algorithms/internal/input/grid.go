@@ -85,12 +85,3 @@ func (p *polynomial) weigh(nodes []float64, t, H float64) {
 
 // weighLine computes the weights of the values at t and t+H.
 func (p *polynomial) weighLine(t, H float64) { p.weigh([]float64{t, t + H}, t, H) }
-
-// combine returns Σ wᵢ vᵢ, with the same rounding on every platform.
-func combine(w, v []float64) float64 {
-	sum := 0.0
-	for q := range w {
-		sum += float64(w[q] * v[q])
-	}
-	return sum
-}
