@@ -76,8 +76,10 @@ func (r *Run) showPoint() error {
 	}
 	r.x.current = outside
 	rec.point.T, rec.point.Step = r.t, r.accepted
-	if err := r.act(); err != nil {
-		return err
+	if r.x.steering != nil {
+		if err := r.act(); err != nil {
+			return err
+		}
 	}
 	weight := r.timed()
 	var began time.Time
