@@ -97,8 +97,8 @@ type control interface {
 	repeats() bool
 	// firstStep returns the first step size in s, from the step size H of the run; 0 = H.
 	firstStep(H float64) float64
-	// attempt takes one macro step and judges it.
-	attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error)
+	// attempt takes one macro step and judges it (master.Algorithm).
+	attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) error
 	// monitored returns the variables that are judged.
 	monitored() []string
 	// disturb returns the size of the next step after a jump; 0 = any.

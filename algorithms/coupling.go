@@ -448,7 +448,7 @@ func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64, tr
 		c.model.apply(t, H)
 	}
 	if c.control != nil {
-		*trial, err = c.control.attempt(ctx, x, t, H)
+		err = c.control.attempt(ctx, x, t, H, trial)
 	} else {
 		var e effort
 		e, err = c.advance(ctx, x, t, H, c.order)

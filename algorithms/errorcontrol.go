@@ -165,17 +165,16 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	return nil
 }
 
-func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) error {
 	k := j.coupling.order
 	judged := len(j.in.Times()) >= j.pointsFor(k) && j.coupling.jump == 0
 	o := attemptOutcome{H: H, order: k, norms: unknownNorms}
-	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN()}
 	audited := judged && !j.config.FixedStep && j.audit.due(H)
 	difference := math.NaN()
 	if audited {
 		var err error
 		if difference, err = j.compareHalves(ctx, x, t, H, k); err != nil {
-			return trial, err
+			return err
 		}
 	}
 	e, err := j.take(ctx, x, t, H, k, judged)
@@ -186,13 +185,13 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 		o.result = notConverged
 		trial.Why = err.Error()
 	case err != nil:
-		return trial, err
+		return err
 	default:
 		x.CoupleAll(t+H, j.coupled)
 		o.result = stepUnjudged
 		if judged {
 			if err := j.judge(ctx, x, t, difference, &o); err != nil {
-				return trial, err
+				return err
 			}
 			trial.Est = o.norms.largest()
 		}
@@ -205,7 +204,7 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 		}
 	}
 	j.audit.conclude(audited, o.accepted(), H)
-	return trial, j.conclude(x, t, o, &trial, worst)
+	return j.conclude(x, t, o, trial, worst)
 }
 
 // judge estimates the error of the step from t that was just taken and accepts or rejects the step.

@@ -25,13 +25,12 @@ type explicit struct {
 	names       []string // Gauss–Seidel: Config.Sequence
 
 	sequence []int             // Gauss–Seidel: the order of the subsystems
-	together *input.Stepping   // Jacobi: all but late and slow subsystems
+	turns    []turn            // Jacobi: one
 	slow     []*input.Stepping // subsystems with one step over several macro steps
-	turns    []turn            // Gauss–Seidel
 }
 
-// turn is a part of a Gauss–Seidel macro step: consecutive subsystems of the sequence that do
-// not feed each other are stepped, then the late subsystems whose sources have all been stepped.
+// turn is a part of a macro step: subsystems are stepped together (Gauss–Seidel: consecutive ones of the sequence
+// that do not feed each other), then the late subsystems whose sources have all been stepped.
 type turn struct {
 	steps *input.Stepping
 	fresh []int // inputs whose sources were stepped in earlier turns
@@ -80,9 +79,10 @@ func (e *explicit) init(x *master.Exec, _ float64) error {
 		}
 		e.slow = append(e.slow, input.NewStepping(x, e.in, []int{i}))
 	}
-	e.together = input.NewStepping(x, e.in, every)
 	if e.gaussSeidel {
 		e.prepareTurns(x)
+	} else {
+		e.turns = []turn{{steps: input.NewStepping(x, e.in, every), late: x.Sys.Late}}
 	}
 	return nil
 }
@@ -144,19 +144,26 @@ func (e *explicit) reject(float64, float64)      {}
 // archive does nothing: the scheme keeps nothing between steps.
 func (e *explicit) archive(*master.Archive) {}
 
-// step takes one macro step with the current polynomials.
+// step takes one macro step with the current polynomials. For sources that were stepped in earlier turns, the
+// value at t+H is the newest point of the polynomial.
 func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error {
 	// Slow subsystems get their inputs first and are stepped last: no other subsystem uses
 	// their outputs before the next macro step.
 	e.stageSlow(x, t+H)
-	var err error
-	if e.gaussSeidel {
-		err = e.stepSequence(ctx, x, t, H)
-	} else {
-		err = e.stepAll(ctx, x, t, H)
-	}
-	if err != nil {
-		return err
+	for n := range e.turns {
+		turn := &e.turns[n]
+		if len(turn.fresh) > 0 {
+			x.CoupleSome(turn.steps.Members(), t+H, x.U)
+		}
+		for _, k := range turn.fresh {
+			e.in.Arrived(k, x.U[k])
+		}
+		if err := turn.steps.Run(ctx, t, H); err != nil {
+			return err
+		}
+		if err := input.StepLate(ctx, x, turn.late, t, H); err != nil {
+			return err
+		}
 	}
 	return e.stepSlow(ctx, t, H)
 }
@@ -202,31 +209,4 @@ func (e *explicit) review() []string {
 		}
 	}
 	return out
-}
-
-// stepAll steps all subsystems with extrapolated inputs, then the late ones.
-func (e *explicit) stepAll(ctx context.Context, x *master.Exec, t, H float64) error {
-	if err := e.together.Run(ctx, t, H); err != nil {
-		return err
-	}
-	return input.StepLate(ctx, x, x.Sys.Late, t, H)
-}
-
-// stepSequence steps the subsystems turn by turn. For sources that have been stepped, the value
-// at t+H is the newest point of the input polynomial.
-func (e *explicit) stepSequence(ctx context.Context, x *master.Exec, t, H float64) error {
-	for k := range e.turns {
-		turn := &e.turns[k]
-		x.CoupleSome(turn.steps.Members(), t+H, x.U)
-		for _, k := range turn.fresh {
-			e.in.Arrived(k, x.U[k])
-		}
-		if err := turn.steps.Run(ctx, t, H); err != nil {
-			return err
-		}
-		if err := input.StepLate(ctx, x, turn.late, t, H); err != nil {
-			return err
-		}
-	}
-	return nil
 }

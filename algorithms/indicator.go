@@ -97,18 +97,17 @@ func (c *indicatorControl) init(x *master.Exec, t0 float64) error {
 	return c.quality.init(x, t0)
 }
 
-func (c *indicatorControl) attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+func (c *indicatorControl) attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) error {
 	k := c.coupling.order
 	c.H = H
 	e, err := c.coupling.advance(ctx, x, t, H, k)
-	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
+	trial.Iters, trial.Jacobians = e.iterations, e.jacobians
 	if err != nil {
-		return trial, err
+		return err
 	}
 	c.now = c.quality.measure(x, t, H, k)
-	trial.Indicator = c.now
-	trial.Next = c.next(H, k)
-	return trial, nil
+	trial.Indicator, trial.Next = c.now, c.next(H, k)
+	return nil
 }
 
 // next returns the size of the step after one of size H. Without an indicator it is H.

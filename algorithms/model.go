@@ -488,7 +488,7 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 		if active {
 			p = c.course(j)
 		}
-		if active == c.active[j] && alike(p, c.shapes[j]) {
+		if active == c.active[j] && alike(&p, &c.shapes[j]) {
 			continue
 		}
 		changed = true
@@ -522,7 +522,7 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 }
 
 // alike reports whether two shapes are equal up to rounding.
-func alike(a, b num.Shape) bool {
+func alike(a, b *num.Shape) bool {
 	for m := range a {
 		if !(math.Abs(a[m]-b[m]) <= sameShape) {
 			return false
@@ -547,9 +547,7 @@ func (c *modelCorrector) solve(x *master.Exec) {
 		for j := range c.columns {
 			c.addTo(x, j, c.toOffset[j], -c.offset[c.columns[j].input])
 		}
-		for _, i := range c.members {
-			x.Couple(i, c.t+c.H, c.phi)
-		}
+		x.CoupleSome(c.members, c.t+c.H, c.phi)
 		for j := range c.columns {
 			c.e[j] = 0
 			if c.active[j] {
@@ -652,19 +650,21 @@ func (c *modelCorrector) accumulate(j int, corrected bool) {
 	if c.in.Over(i) > 1 {
 		start = times[0]
 	}
-	above := integral(num.NewShape(min(degree+1, len(times)), start, H, times)) // fewer points at the start
+	above := integral(degree+1, start, H, times)
 	c.next[k] += float64(H*above) * c.e[j]
 	if newest, ahead := c.in.Ahead(k); ahead {
 		// ũ interpolates the new value of a source that was stepped before; ū one old point more.
-		below := integral(num.NewShape(min(degree, len(times)), start, H, times))
+		below := integral(degree, start, H, times)
 		c.next[k] += float64(H*(above-below)) * (newest - c.in.Extrapolated(k))
 	}
 }
 
-// integral returns the integral of a shape over the step, divided by the step size.
-func integral(p num.Shape) float64 {
-	sum := 0.0
-	for m, v := range p {
+// integral returns the integral over the step, divided by its size, of the shape of a degree that is lower if there are few
+// points.
+func integral(degree int, start, H float64, times []float64) float64 {
+	degree = min(degree, len(times))
+	p, sum := num.NewShape(degree, start, H, times), 0.0
+	for m, v := range p[:degree+1] {
 		sum += v / float64(m+1)
 	}
 	return sum

@@ -70,8 +70,8 @@ func (p *predictorCorrector) measure(x *master.Exec, t, H float64, degree int) f
 	if n < 2 {
 		return math.NaN()
 	}
-	var w num.WeightTable
-	num.Weights(&w, p.times[:n], t+H, 0)
+	var w [1][num.MaxNodes]float64
+	num.Weights(w[:], p.times[:n], t+H)
 	worst := 0.0
 	for i, y := range p.outputs {
 		predicted := 0.0

@@ -12,12 +12,9 @@ import (
 // cancelled context.
 type Admission func(ctx context.Context) (steps int, paused bool, err error)
 
-// admit calls Options.Admit if no admitted macro steps are left.
+// admit calls Options.Admit, once no admitted macro steps are left.
 func (r *Run) admit(ctx context.Context) error {
-	switch {
-	case r.opt.Admit == nil:
-		r.admitted = math.MaxInt
-	case r.admitted <= r.accepted:
+	if r.admitted = math.MaxInt; r.opt.Admit != nil {
 		begin := time.Now()
 		steps, paused, err := r.opt.Admit(ctx)
 		waited := time.Since(begin)

@@ -252,11 +252,7 @@ func (r *Run) nextCheckpoint() int {
 }
 
 // checkpointIfDue makes a checkpoint at the present communication point if one is due.
-func (r *Run) checkpointIfDue() error {
-	c := r.opt.Checkpoints
-	if c == nil || c.Every == 0 {
-		return nil
-	}
+func (r *Run) checkpointIfDue(c *Checkpoints) error {
 	if r.t+gridTolerance*r.opt.Step < r.opt.Start+float64(float64(r.keep.due)*c.Every) {
 		return nil
 	}

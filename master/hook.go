@@ -43,10 +43,6 @@ func (r *Run) prepareHooks() error {
 
 // act calls the hooks at the present communication point.
 func (r *Run) act() error {
-	s := r.x.steering
-	if s == nil {
-		return nil
-	}
 	r.seeInputs()
 	for _, h := range r.opt.Hooks {
 		err := h.At(r)
@@ -93,9 +89,6 @@ func (r *Run) until() float64 {
 
 // tellDisturbance informs an algorithm that uses the history of inputs that a variable was set.
 func (r *Run) tellDisturbance() {
-	if !r.disturbed {
-		return
-	}
 	if r.can.disturbed == nil {
 		return
 	}

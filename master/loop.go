@@ -37,7 +37,10 @@ func (r *Run) Run(ctx context.Context) (res Result, err error) {
 func (r *Run) stepToEnd(ctx context.Context) (err error) {
 	defer r.contain(&err)
 	for more := true; more && err == nil; {
-		if err = r.admit(ctx); err == nil {
+		if r.accepted >= r.admitted {
+			err = r.admit(ctx)
+		}
+		if err == nil {
 			more, err = r.step(ctx)
 		}
 	}
@@ -63,7 +66,9 @@ func (r *Run) step(ctx context.Context) (more bool, err error) {
 	if ctx.Err() != nil {
 		return false, r.cancelled(ctx)
 	}
-	r.tellDisturbance()
+	if r.disturbed {
+		r.tellDisturbance()
+	}
 	next, planned := r.target(r.until())
 	H, end, err := r.takeStep(ctx, planned)
 	if end != nil && H == 0 {
@@ -103,7 +108,9 @@ func (r *Run) accept(reached, H float64, whole bool) {
 		r.orders = append(r.orders, 0)
 	}
 	r.orders[r.trial.Order]++
-	r.own.see(r.x)
+	if r.own.open {
+		r.own.see(r.x)
+	}
 	r.x.keep()
 	r.record.point.Y = r.x.shown()
 	if r.growth.see(r.t, r.x.Y); r.growth.due() {
@@ -147,8 +154,10 @@ func (r *Run) goOn() (more bool, err error) {
 		r.phase = finished
 		return false, nil
 	}
-	if err := r.checkpointIfDue(); err != nil {
-		return false, r.fail(err)
+	if c := r.opt.Checkpoints; c != nil && c.Every > 0 {
+		if err := r.checkpointIfDue(c); err != nil {
+			return false, r.fail(err)
+		}
 	}
 	return true, nil
 }

@@ -26,7 +26,7 @@ type Result struct {
 	Workers           int                   // threads that called the subsystems
 	WallSeconds       float64               // of the stepping, including waiting in real time
 	MasterSeconds     float64               // WallSeconds without waiting and without the time inside the subsystems of the busiest worker
-	RecordSeconds     float64               // of MasterSeconds, in recorders
+	RecordSeconds     float64               // of MasterSeconds, in recorders, by a sample of the points
 	StartSeconds      float64               // before the stepping: initialisation and tests of the subsystems
 	Orders            []int                 // accepted macro steps by extrapolation order
 	Iterations        int                   // of correctors, over all attempts

@@ -115,7 +115,7 @@ func (l *timeline) reach(reached, H float64, whole bool, next float64) {
 			l.lost = l.intended - (reached - l.t)
 		}
 		l.want = next
-	} else if reached == l.grid.at(l.onGrid+1) {
+	} else if whole {
 		l.onGrid++
 	}
 	l.t = reached

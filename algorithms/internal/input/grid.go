@@ -74,24 +74,14 @@ func (p *polynomial) weigh(nodes []float64, t, H float64) {
 		return
 	}
 	copy(p.nodes[:], nodes)
-	num.Weights(&p.start, nodes, t, p.degree)
-	var w num.WeightTable
+	num.Weights(p.start[:len(nodes)], nodes, t)
 	for j := range p.midpoints {
-		num.Weights(&w, nodes, t+H*(float64(j)+0.5)/float64(len(p.midpoints)), 0)
-		p.midpoints[j] = w[0]
+		num.Weights(p.midpoints[j:j+1], nodes, t+H*(float64(j)+0.5)/float64(len(p.midpoints)))
 	}
-	num.Weights(&w, nodes, t+H, 0)
-	p.end = w[0]
+	var end [1][num.MaxNodes]float64
+	num.Weights(end[:], nodes, t+H)
+	p.end = end[0]
 }
 
 // weighLine computes the weights of the values at t and t+H.
 func (p *polynomial) weighLine(t, H float64) { p.weigh([]float64{t, t + H}, t, H) }
-
-// combine returns Σ wᵢ vᵢ, with the same rounding on every platform.
-func combine(w, v []float64) float64 {
-	sum := 0.0
-	for q := range w {
-		sum += float64(w[q] * v[q])
-	}
-	return sum
-}

@@ -40,7 +40,7 @@ func (a *Approximation) stageCurves(x *master.Exec, at span) {
 	}
 }
 
-// combineAll is combine for len(to) inputs, the first of which is input from.
+// combineAll is eval for len(to) inputs, the first of which is input from.
 func (a *Approximation) combineAll(to []float64, weights *[num.MaxNodes]float64, from int) {
 	for q, w := range weights[:a.old.degree+1] {
 		values := a.at(q)[from:][:len(to)]
@@ -59,13 +59,11 @@ func (a *Approximation) combineAll(to []float64, weights *[num.MaxNodes]float64,
 // stageSlopes writes value and derivatives of input k at the start of the step to U and DU.
 func (a *Approximation) stageSlopes(x *master.Exec, k int) {
 	p := a.of(k)
-	var v [num.MaxNodes]float64
-	n := a.nodeValues(p, k, &v)
-	x.U[k] = a.biased(k, combine(p.start[0][:n], v[:n]))
+	x.U[k] = a.biased(k, a.eval(p, k, &p.start[0]))
 	for m := 1; m <= a.slopes[a.owner[k]]; m++ {
 		x.DU[m-1][k] = 0
-		if m < n {
-			x.DU[m-1][k] = combine(p.start[m][:n], v[:n])
+		if m <= p.degree {
+			x.DU[m-1][k] = a.eval(p, k, &p.start[m])
 		}
 	}
 }
@@ -130,7 +128,7 @@ func (a *Approximation) stageAt(x *master.Exec, i int, t float64) {
 	at := func(p *polynomial) {
 		if p != of {
 			of = p
-			num.Weights(&w, p.nodes[:p.degree+1], t, p.degree)
+			num.Weights(w[:p.degree+1], p.nodes[:p.degree+1], t)
 		}
 	}
 	for k := from; k < to; k++ {

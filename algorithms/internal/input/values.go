@@ -47,7 +47,7 @@ func (a *Approximation) Over(i int) int { return a.rates[i].Over }
 func (a *Approximation) Since(over int) int { return a.count % over }
 
 // Ends reports whether a multiple of over macro steps ends with the current one.
-func (a *Approximation) Ends(over int) bool { return (a.count+1)%over == 0 }
+func (a *Approximation) Ends(over int) bool { return over == 1 || (a.count+1)%over == 0 }
 
 // Due reports whether a step of subsystem i ends with the current macro step.
 func (a *Approximation) Due(i int) bool { return a.Ends(a.rates[i].Over) }
@@ -154,29 +154,21 @@ func (a *Approximation) Slope(k, m int) float64 {
 	return a.eval(p, k, &p.start[m])
 }
 
-// eval returns the polynomial of input k at the time of the weights w.
+// eval returns the polynomial of input k at the time of the weights w: the sum of the weighted values at its nodes, with the
+// same rounding on every platform.
 func (a *Approximation) eval(p *polynomial, k int, w *[num.MaxNodes]float64) float64 {
-	var v [num.MaxNodes]float64
-	n := a.nodeValues(p, k, &v)
-	return combine(w[:n], v[:n])
-}
-
-// nodeValues writes the values of input k at the nodes of its polynomial to v and returns their
-// number.
-func (a *Approximation) nodeValues(p *polynomial, k int, v *[num.MaxNodes]float64) int {
 	if a.known[k] {
-		v[0], v[1] = a.lines[0][k], a.lines[1][k]
-		return 2
+		return 0 + float64(w[0]*a.lines[0][k]) + float64(w[1]*a.lines[1][k])
 	}
-	n, known := p.degree+1, 0
+	sum, old := 0.0, w[:p.degree+1]
 	if p == &a.ahead {
-		v[0], known = a.newest[k], 1
+		sum, old = sum+float64(w[0]*a.newest[k]), old[1:]
 	}
 	g := a.gridOf[k]
-	for q := known; q < n; q++ {
-		v[q] = g.at(q - known)[k]
+	for q, w := range old {
+		sum += float64(w * g.at(q)[k])
 	}
-	return n
+	return sum
 }
 
 // AtEnd returns the value of input k at the end of the step of its subsystem, without bias.
@@ -201,9 +193,9 @@ func (a *Approximation) Sampled(k int, t, H float64, end bool) float64 {
 	case n == 1:
 		return a.inSubstep(k, a.config.Substeps-1)
 	default:
-		var w num.WeightTable
+		var w [1][num.MaxNodes]float64
 		p := a.of(k)
-		num.Weights(&w, p.nodes[:p.degree+1], t-H/float64(n), 0)
+		num.Weights(w[:], p.nodes[:p.degree+1], t-H/float64(n))
 		return a.eval(p, k, &w[0])
 	}
 }

@@ -6,18 +6,17 @@ const MaxNodes = 7
 // WeightTable holds, by order of the derivative, the weights of up to MaxNodes values.
 type WeightTable [MaxNodes][MaxNodes]float64
 
-// Weights sets w[m][j], m = 0…orders, to the weight of the value at node j in the m-th derivative
-// at z of the polynomial through all nodes; m = 0 is the value. The nodes must differ; len(nodes) ≤
-// MaxNodes.
+// Weights sets w[m][j] to the weight of the value at node j in the m-th derivative at z of the
+// polynomial through all nodes; m = 0 is the value. The nodes must differ; len(nodes) ≤ MaxNodes.
 //
 // Source: B. Fornberg, Generation of finite difference formulas on arbitrarily
 // spaced grids, Math. Comp. 51 (1988), the recursion of section 2.
-func Weights(w *WeightTable, nodes []float64, z float64, orders int) {
-	*w = WeightTable{}
+func Weights(w [][MaxNodes]float64, nodes []float64, z float64) {
+	clear(w)
 	w[0][0] = 1
 	c1, c4 := 1.0, nodes[0]-z
 	for i := 1; i < len(nodes); i++ {
-		mn := min(i, orders)
+		mn := min(i, len(w)-1)
 		c2, c5 := 1.0, c4
 		c4 = nodes[i] - z
 		for j := range i {

@@ -26,7 +26,7 @@ func TestWeightsExactForPolynomials(t *testing.T) {
 				}
 				z := nodes[0] + rng.Float64()
 				var w WeightTable
-				Weights(&w, nodes, z, degree)
+				Weights(w[:degree+1], nodes, z)
 				for m := 0; m <= degree; m++ {
 					got, size := 0.0, 0.0
 					for j, node := range nodes {
