@@ -27,7 +27,8 @@ type Team struct {
 type bound struct {
 	members []int
 	batch   Batch // nil = not used yet
-	begun   bool  // a step has begun in the background
+	offered bool  // it has its inputs for the present step
+	begun   bool  // the step has begun in the background
 
 	in, out  []span   // the parts of U and Y of the members
 	slopes   [][]span // and of DU, by order
@@ -193,7 +194,7 @@ func (s *Team) Step(ctx context.Context, t, H float64) error {
 }
 
 // stepBatches steps the batches one after the other, while others step in the background. It waits for all of these even if
-// another batch fails.
+// another batch fails. The error is that of the first batch that fails, in their order.
 func (s *Team) stepBatches() (first error) {
 	at := len(s.batches)
 	fails := func(k int, err error) {
@@ -202,16 +203,16 @@ func (s *Team) stepBatches() (first error) {
 		}
 	}
 	if s.pieces == 1 && s.stage == nil {
-		for k := range s.batches {
-			if b := &s.batches[k]; first == nil {
-				err := s.x.offer(b, s.t, s.H)
-				b.begun = err == nil && b.batch.Begin(s.t, s.H)
-				fails(k, err)
-			}
+		for k := 0; k < at; k++ {
+			b := &s.batches[k]
+			err := s.x.offer(b, s.t, s.H)
+			b.offered = err == nil
+			b.begun = b.offered && b.batch.Begin(s.t, s.H)
+			fails(k, err)
 		}
 	}
-	for k := range s.batches {
-		if b := &s.batches[k]; first == nil && !b.begun {
+	for k := 0; k < at; k++ {
+		if b := &s.batches[k]; !b.begun {
 			fails(k, s.stepBatch(b))
 		}
 	}
@@ -262,12 +263,12 @@ func BeginOf(t, h, end float64) float64 {
 
 // stepBatch steps a batch from t by h.
 func (x *Exec) stepBatch(ctx context.Context, b *bound, t, h float64, read bool) error {
-	if !b.begun {
+	if !b.offered {
 		if err := x.offer(b, t, h); err != nil {
 			return err
 		}
 	}
-	b.begun = false
+	b.offered, b.begun = false, false
 	x.touch(b.members[0])
 	ran, reached, err := b.batch.Step(ctx, t, h, read)
 	stepped := ran
