@@ -1,6 +1,7 @@
 package description
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -91,15 +92,7 @@ func (p *reader) checkDeclaredType(i int, v *ScalarVariable) {
 		p.mergeReal(i, v, &t.Real)
 	case Integer, Enumeration:
 		a, b := &v.Integer, &t.Integer
-		if a.Quantity == "" {
-			a.Quantity = b.Quantity
-		}
-		if a.Min == nil {
-			a.Min = b.Min
-		}
-		if a.Max == nil {
-			a.Max = b.Max
-		}
+		a.Quantity, a.Min, a.Max = cmp.Or(a.Quantity, b.Quantity), cmp.Or(a.Min, b.Min), cmp.Or(a.Max, b.Max)
 	}
 }
 
@@ -108,12 +101,7 @@ func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a 
 
 func (p *reader) mergeReal(i int, v *ScalarVariable, t *RealAttributes) {
 	a, g := &v.Real, p.given[i]
-	if a.Quantity == "" {
-		a.Quantity = t.Quantity
-	}
-	if a.Unit == "" {
-		a.Unit = t.Unit
-	}
+	a.Quantity, a.Unit = cmp.Or(a.Quantity, t.Quantity), cmp.Or(a.Unit, t.Unit)
 	if a.DisplayUnit == "" && a.Unit == t.Unit {
 		a.DisplayUnit = t.DisplayUnit
 	}
@@ -123,15 +111,7 @@ func (p *reader) mergeReal(i int, v *ScalarVariable, t *RealAttributes) {
 	if g&givenUnbounded == 0 {
 		a.Unbounded = t.Unbounded
 	}
-	if a.Min == nil {
-		a.Min = t.Min
-	}
-	if a.Max == nil {
-		a.Max = t.Max
-	}
-	if a.Nominal == nil {
-		a.Nominal = t.Nominal
-	}
+	a.Min, a.Max, a.Nominal = cmp.Or(a.Min, t.Min), cmp.Or(a.Max, t.Max), cmp.Or(a.Nominal, t.Nominal)
 }
 
 // combination is a case of the table of fmi2 19: default and allowed kinds of
