@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -82,6 +83,14 @@ func Start(cmd *exec.Cmd, o Options) (*Child, error) {
 	c := &Child{cmd: cmd, group: o.Group, done: make(chan struct{})}
 	go c.wait()
 	return c, nil
+}
+
+// attributes returns the system attributes of a command.
+func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	return cmd.SysProcAttr
 }
 
 // children are the processes that Start has started and that have not been waited for.

@@ -59,13 +59,7 @@ func (g *Guard) Restore() []Change {
 	return out
 }
 
-var cSetLocale = sync.OnceValue(func() uintptr {
-	p, err := libcSymbol("setlocale")
-	if err != nil {
-		return 0
-	}
-	return p
-})
+var cSetLocale = sync.OnceValue(func() uintptr { return inLibc("setlocale") })
 
 // allCategories is LC_ALL.
 func allCategories() uintptr {
