@@ -262,9 +262,9 @@ func (f *FMU) prepareElsewhere(ctx context.Context) error {
 		return err
 	}
 	if _, _, err := native.Allocator(); err != nil {
-		return f.adder()(ruleLoad, "", "", "%v", err)
+		return f.addTo(&f.findings)(ruleLoad, "", "%v", err)
 	}
-	return f.compileOnce(ctx, f.adder())
+	return f.compileOnce(ctx)
 }
 
 // judgeElsewhere checks a library that was loaded in another process. It keeps the

@@ -143,13 +143,13 @@ func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits)
 	start := make([]byte, min(size, 2048))
 	if _, err := src.ReadAt(start, 0); err == nil || errors.Is(err, io.EOF) {
 		if what := diag.Pointer(start); what != "" {
-			mine.Add(diag.AsPointer(ruleZIP), path, "", 0, "%s", what)
+			mine.Add(ruleZIP.WithRemedy(diag.FetchPointer), path, "", 0, "%s", what)
 			return nil, mine.Err()
 		}
 	}
 	if n := lastPart(src, size); n > 0 {
-		mine.Add(ruleZIP, path, "", 0, "the file is part %d of a split archive", n+1)
-		mine.Findings[len(mine.Findings)-1].Remedy = "join the parts with the ZIP tool that made them, or pack the files again into one archive"
+		rule := ruleZIP.WithRemedy("join the parts with the ZIP tool that made them, or pack the files again into one archive")
+		mine.Add(rule, path, "", 0, "the file is part %d of a split archive", n+1)
 		return nil, mine.Err()
 	}
 	z, err := zip.NewReader(src, size)

@@ -107,7 +107,7 @@ func (p *reader) read(r io.Reader) {
 	var pointer pointerError
 	switch {
 	case errors.As(err, &pointer):
-		p.add(diag.AsPointer(ruleSchema), "/", 0, "", "%v", err)
+		p.add(ruleSchema.WithRemedy(diag.FetchPointer), "/", 0, "", "%v", err)
 		p.err = errStop
 		return
 	case errors.As(err, &unsupported):

@@ -23,15 +23,10 @@ const (
 
 // String returns the lower-case name of the level.
 func (l Level) String() string {
-	switch l {
-	case Info:
-		return "info"
-	case Warning:
-		return "warning"
-	case Error:
-		return "error"
+	if l > Error {
+		return fmt.Sprintf("level(%d)", uint8(l))
 	}
-	return fmt.Sprintf("level(%d)", uint8(l))
+	return []string{"info", "warning", "error"}[l]
 }
 
 // Rule is one requirement on a document or archive.
@@ -43,6 +38,12 @@ type Rule struct {
 	Doc    string // the requirement
 	Remedy string // what the user can do about a violation
 	Ref    string // item of docs/fmi2.md or docs/ssp.md, or source, for example "fmi2 17"
+}
+
+// WithRemedy returns the rule with another remedy, for one finding.
+func (r Rule) WithRemedy(remedy string) *Rule {
+	r.Remedy = remedy
+	return &r
 }
 
 // Place is a place in a document.
