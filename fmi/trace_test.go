@@ -41,8 +41,10 @@ func TestTraceValues(t *testing.T) {
 	list(&b, "int", unsafe.Pointer(&ints[0]), len(ints))
 	b.text(" b=")
 	list(&b, "ref", unsafe.Pointer(&references[0]), len(references))
-	b.hex(" e=", 0)
-	b.hex(" e=", 0xabc)
+	for _, address := range []uintptr{0, 0xabc} {
+		b.text(" e=")
+		b.value("state", unsafe.Pointer(&address))
+	}
 	if want := fmt.Sprintf(" a=%v b=%v e=%#x e=%#x", ints, references, 0, 0xabc); string(b) != want {
 		t.Errorf("%s, want %s", b, want)
 	}

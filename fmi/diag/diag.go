@@ -93,29 +93,23 @@ func (f Finding) Brief() string {
 
 // String returns the finding in one line, remedy last.
 func (f Finding) String() string {
-	var b strings.Builder
-	if f.File != "" {
-		b.WriteString(f.File)
-		if f.Line > 0 {
-			fmt.Fprintf(&b, ":%d", f.Line)
-		}
-		b.WriteString(": ")
-	} else if f.Line > 0 {
-		fmt.Fprintf(&b, "line %d: ", f.Line)
-	}
-	if f.Path != "" {
-		b.WriteString(f.Path)
-		b.WriteString(": ")
-	}
-	b.WriteString(f.Message)
+	text := f.Message
 	if f.ID != "" {
-		fmt.Fprintf(&b, " [%s]", f.ID)
+		text += " [" + f.ID + "]"
 	}
 	if f.Remedy != "" {
-		b.WriteString("; ")
-		b.WriteString(f.Remedy)
+		text += "; " + f.Remedy
 	}
-	return b.String()
+	if f.Path != "" {
+		text = f.Path + ": " + text
+	}
+	switch {
+	case f.File != "":
+		text = Place{File: f.File, Line: f.Line}.String() + ": " + text
+	case f.Line > 0:
+		text = fmt.Sprintf("line %d: %s", f.Line, text)
+	}
+	return text
 }
 
 // List collects findings. The zero value is ready to use and not strict.

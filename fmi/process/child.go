@@ -178,13 +178,18 @@ func (c *Child) State() *os.ProcessState { return c.state }
 
 // Within waits up to d for the end of the process and reports whether it has ended.
 func (c *Child) Within(d time.Duration) bool {
+	return Closed(c.done, d) || c.Gone()
+}
+
+// Closed waits up to d until a channel is closed, and reports whether it is.
+func Closed(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case <-c.done:
+	case <-c:
 		return true
 	case <-t.C:
-		return c.Gone()
+		return false
 	}
 }
 

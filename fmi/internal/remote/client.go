@@ -87,11 +87,8 @@ func (r *Client) Open(fmu string, f fmi2.File) (l Loaded, err error) {
 	r.out = r.out[:0]
 	r.out.word(askLoad)
 	r.out.word(Version)
-	for _, s := range []string{fmu, f.Path, f.Prefix, f.ID} {
-		r.out.text(s)
-	}
-	r.out.flag(f.Chdir)
-	r.out.text(strings.Join(f.Preload, preloadSeparator))
+	r.out.text(fmu)
+	r.out.file(f)
 	r.out.flag(r.All)
 	r.load = slices.Clone(r.out)
 	for tries := 0; ; tries++ {
@@ -238,7 +235,7 @@ func (r *Client) underWay(recs []native.Record, err error) (begun int, call stri
 	} else {
 		var names []string
 		for k := range recs {
-			names = append(names, fmi2.Function(recs[k].Fn-1).String())
+			names = append(names, called(&recs[k]).String())
 		}
 		name = strings.Join(names, ", ")
 		if n := len(names); n > 1 {
@@ -247,8 +244,8 @@ func (r *Client) underWay(recs []native.Record, err error) (begun int, call stri
 		begun = 1
 	}
 	time = r.Time
-	for _, c := range recs[:begun-1] {
-		if fmi2.Function(c.Fn-1) == fmi2.DoStep {
+	for k := range begun - 1 {
+		if c := &recs[k]; called(c) == fmi2.DoStep {
 			time = c.Float[0] + c.Float[1]
 		}
 	}
@@ -263,7 +260,7 @@ func (r *Client) fail(b *native.Batch, recs []native.Record, err error) {
 	}
 	b.Done = uintptr(begun)
 	recs[begun-1].Ret = fmi2.StatusFatal
-	if fmi2.Function(recs[begun-1].Fn-1) == fmi2.Instantiate {
+	if called(&recs[begun-1]) == fmi2.Instantiate {
 		recs[begun-1].Ret = 0
 	}
 	r.Time = time

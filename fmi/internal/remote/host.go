@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -39,8 +38,8 @@ type instance struct {
 	mem       native.Memory   // lives as long as the process
 	recs      []native.Record // of the present batch
 	fns       []fmi2.Function
-	slots     []uint64 // number of the state in each record with ArgStateSlot
-	kept      []kept
+	slots     []uint64           // number of the state in each record with ArgStateSlot
+	kept      []native.Record    // by the number for requests; Fn is 0 if there is none
 	states    map[uint64]uintptr // fmi2FMUstate by number
 	out       wireWriter
 	scratch   native.Scratch
@@ -49,12 +48,6 @@ type instance struct {
 	guard  *native.Guard   // settings of the process before the first instance
 	tidied time.Time       // of the last tidy
 	told   map[string]bool // kinds of changes that have been logged
-}
-
-// kept is a record with a number for requests.
-type kept struct {
-	rec   native.Record
-	there bool
 }
 
 // NewHost makes a host. send receives log messages one at a time in any thread; a message is
@@ -107,27 +100,18 @@ type Part struct {
 func AppendGroup(b []byte, parts []Part) []byte {
 	w := wireWriter(b)
 	w.word(askGroup)
-	w.parts(parts)
-	return w
+	return AppendParts(w, parts)
 }
 
 // AppendParts appends parts to b.
 func AppendParts(b []byte, parts []Part) []byte {
 	w := wireWriter(b)
-	w.parts(parts)
-	return w
-}
-
-func (w *wireWriter) parts(list []Part) {
-	for _, p := range list {
-		w.part(p)
+	for _, p := range parts {
+		w.word(p.Instance)
+		w.word(uint64(len(p.Message)))
+		w.raw(p.Message)
 	}
-}
-
-func (w *wireWriter) part(p Part) {
-	w.word(p.Instance)
-	w.word(uint64(len(p.Message)))
-	w.raw(p.Message)
+	return w
 }
 
 // Parts appends the parts of a message to list.
@@ -170,27 +154,13 @@ func Ends(request []byte) bool {
 	return f == fmi2.Terminate || f == fmi2.FreeInstance
 }
 
-// preloadSeparator separates the files of fmi2.File.Preload.
-const preloadSeparator = "\x00"
-
-// preloads splits them.
-func preloads(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, preloadSeparator)
-}
-
 // AppendPlace appends a request that tells a Host where the library of an instance is, and the location of
 // its resources, before that of a Client which does not know them.
 func AppendPlace(b []byte, f fmi2.File, uri string) []byte {
 	w := wireWriter(b)
 	w.word(askPlace)
-	for _, s := range []string{f.Path, f.Prefix, f.ID, uri} {
-		w.text(s)
-	}
-	w.flag(f.Chdir)
-	w.text(strings.Join(f.Preload, preloadSeparator))
+	w.text(uri)
+	w.file(f)
 	return w
 }
 
@@ -212,7 +182,7 @@ func (h *Host) Answer(request []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.out.part(Part{number, answer})
+		h.out = AppendParts(h.out, []Part{{number, answer}})
 	}
 	return h.out, nil
 }
@@ -239,9 +209,9 @@ func (h *instance) answer(request []byte) ([]byte, error) {
 		if h.place != nil {
 			return nil, ErrWire // a Client does not choose what is loaded on another machine
 		}
-		h.place = &fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text()}
 		h.uri = r.text()
-		h.place.Chdir, h.place.Preload = r.word() != 0, preloads(r.text())
+		place := r.file()
+		h.place = &place
 		h.out.word(Version)
 	case askLoad:
 		err = h.load(&r)
@@ -269,8 +239,7 @@ func (h *instance) load(r *wireReader) error {
 	if version != Version {
 		return nil
 	}
-	name := r.text()
-	p := fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0, Preload: preloads(r.text())}
+	name, p := r.text(), r.file()
 	all := r.word() != 0
 	if h.place != nil {
 		if p.Path != "" {
@@ -491,13 +460,13 @@ func (h *instance) define(r *wireReader, c *native.Record) (f fmi2.Function, sha
 			}
 		}
 		if id > 0 {
-			for len(h.kept) <= id {
-				h.kept = append(h.kept, kept{})
+			if id >= len(h.kept) {
+				h.kept = append(h.kept, make([]native.Record, id+1-len(h.kept))...)
 			}
-			h.kept[id] = kept{*c, true}
+			h.kept[id] = *c
 		}
-	case id < len(h.kept) && h.kept[id].there && h.kept[id].rec.Fn == h.img.Sym[f]:
-		*c = h.kept[id].rec
+	case id < len(h.kept) && h.kept[id].Fn == h.img.Sym[f]:
+		*c = h.kept[id]
 	default:
 		return f, nil, ErrWire
 	}

@@ -230,20 +230,16 @@ func (r *Client) play(t *tape) error {
 func (r *Client) putBack(state []byte) error {
 	r.states++
 	id := r.states
-	for _, request := range []func(*wireWriter){
-		func(m *wireWriter) {
-			m.word(uint64(fmi2.DeSerializeFMUState) | wireDefines)
-			m.word(uint64(len(state)))
-			m.raw(state)
-			m.word(id)
-		},
-		func(m *wireWriter) { m.word(uint64(fmi2.SetFMUState) | wireDefines); m.word(id) },
-		func(m *wireWriter) { m.word(uint64(fmi2.FreeFMUState) | wireDefines); m.word(id) },
-	} {
-		var m wireWriter
+	for _, f := range []fmi2.Function{fmi2.DeSerializeFMUState, fmi2.SetFMUState, fmi2.FreeFMUState} {
+		m := wireWriter(nil)
 		m.word(askRun)
 		m.word(1)
-		request(&m)
+		m.word(uint64(f) | wireDefines)
+		if f == fmi2.DeSerializeFMUState {
+			m.word(uint64(len(state)))
+			m.raw(state)
+		}
+		m.word(id)
 		answer, err := call(r.link, m)
 		if err != nil {
 			return err
