@@ -139,7 +139,7 @@ type remote struct {
 }
 
 func newRemote(in *Instance, l Launcher, o *InstanceOptions) *remote {
-	r := &remote{in: in, dir: o.Dir}
+	r := &remote{in: in, dir: o.Dir, ctx: o.Context}
 	if r.dir == "" {
 		r.dir, _ = os.Getwd() // if it has been removed: a temporary one
 	}
@@ -147,9 +147,6 @@ func newRemote(in *Instance, l Launcher, o *InstanceOptions) *remote {
 		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
 	c := in.fmu.Description.CoSimulation
 	r.Limit, r.Serialises = o.Restarts, !o.NoState && c != nil && c.CanGetAndSetFMUState && c.CanSerializeFMUState
-	if r.ctx = o.Context; r.ctx == nil {
-		r.ctx = context.Background()
-	}
 	if e, ok := l.(Elsewhere); ok {
 		r.host = e.Host()
 		r.Severed = func(err error) bool {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"iter"
 	"math"
 	"path/filepath"
 	"slices"
@@ -28,10 +27,7 @@ import (
 //   - Region messages with the last messages.
 //
 // Without shared memory they are in ordinary memory.
-const (
-	instancesRegion = "instances."
-	messagesRegion  = "messages"
-)
+const messagesRegion = "messages"
 
 // functionName returns the name of the function in a tag, "" if the tag is invalid.
 func functionName(t native.Tag) string {
@@ -68,33 +64,11 @@ const (
 	notedLibrary
 )
 
-const notedMany = 64 // entries in a region
-
-// entries are the entries of this process; entry k has the number k+1.
-var entries struct {
-	sync.Mutex
-	all  []*noted
-	free []int
-}
+var entries = process.Pool[noted]{Name: "instances", Many: 64}
 
 // note makes an entry for an instance or a library and returns its tag.
 func note(use uint64, component string, f *FMU) native.Tag {
-	entries.Lock()
-	defer entries.Unlock()
-	if len(entries.free) == 0 {
-		name := fmt.Sprint(instancesRegion, len(entries.all)/notedMany)
-		memory := process.Shared().Region(name, notedMany*int(unsafe.Sizeof(noted{})))
-		all := inRegion[noted](memory, notedMany)
-		for k := range all {
-			entries.free = append(entries.free, len(entries.all))
-			entries.all = append(entries.all, &all[k])
-		}
-		slices.Reverse(entries.free)
-	}
-	last := len(entries.free) - 1
-	k := entries.free[last]
-	entries.free = entries.free[:last]
-	e := entries.all[k]
+	k, e := entries.Take()
 	model := ""
 	if f.Description != nil {
 		model = f.Description.ModelName
@@ -104,27 +78,19 @@ func note(use uint64, component string, f *FMU) native.Tag {
 	put(e.hash[:], f.Hash)
 	put(e.model[:], model)
 	atomic.StoreUint64(&e.use, use)
-	return native.NewTag(k + 1)
+	return native.NewTag(k)
 }
 
 // forget frees the entry of a tag.
 func forget(t native.Tag) {
-	if t == 0 {
-		return
+	if t != 0 {
+		atomic.StoreUint64(&entries.At(t.Number()).use, 0)
+		entries.Free(t.Number())
 	}
-	entries.Lock()
-	defer entries.Unlock()
-	k := t.Number() - 1
-	atomic.StoreUint64(&entries.all[k].use, 0)
-	entries.free = append(entries.free, k)
 }
 
 // markLoaded removes the instance from the entry of a library after loading.
-func markLoaded(t native.Tag) {
-	entries.Lock()
-	defer entries.Unlock()
-	put(entries.all[t.Number()-1].component[:], "")
-}
+func markLoaded(t native.Tag) { put(entries.At(t.Number()).component[:], "") }
 
 // put copies as many whole characters of a text as fit, and fills the rest with zeros.
 func put(to []byte, text string) {
@@ -165,20 +131,17 @@ func (c Call) String() string {
 // end. It omits entries that have been overwritten, and calls in other processes.
 func Calls(p *process.Page) []Call {
 	var calls []Call
-	var known []Call // the entry with number k+1 has the index k; free ones have no FMU
-	for e := range notedIn(p) {
-		call := Call{}
+	known := map[int]Call{} // by the number of the entry
+	for n, e := range entries.In(p) {
 		if atomic.LoadUint64(&e.use) != 0 {
-			call = e.call()
+			known[n] = e.call()
 		}
-		known = append(known, call)
 	}
 	for _, c := range native.Crossings(p) {
-		k, name := c.Tag.Number(), functionName(c.Tag)
-		if k == 0 || k > len(known) || name == "" || known[k-1].FMU == "" {
+		call, name := known[c.Tag.Number()], functionName(c.Tag)
+		if name == "" || call.FMU == "" {
 			continue
 		}
-		call := known[k-1]
 		call.Function, call.ID = name, c.ID
 		if !math.IsNaN(c.Time) {
 			call.Time, call.Timed = c.Time, true
@@ -186,32 +149,6 @@ func Calls(p *process.Page) []Call {
 		calls = append(calls, call)
 	}
 	return calls
-}
-
-// notedIn returns the entries of the process that shares a page.
-func notedIn(p *process.Page) iter.Seq[*noted] {
-	return func(yield func(*noted) bool) {
-		for k := 0; ; k++ {
-			all := inRegion[noted](p.Find(fmt.Sprint(instancesRegion, k)), notedMany)
-			for j := range all {
-				if !yield(&all[j]) {
-					return
-				}
-			}
-			if all == nil {
-				return
-			}
-		}
-	}
-}
-
-// inRegion returns the values in a region, at most so many; nil if there is no region.
-func inRegion[T any](memory []byte, most int) []T {
-	if memory == nil {
-		return nil
-	}
-	var one T
-	return unsafe.Slice((*T)(unsafe.Pointer(&memory[0])), min(len(memory)/int(unsafe.Sizeof(one)), most))
 }
 
 // call returns an entry as a call without function.
@@ -230,7 +167,7 @@ func taken(from []byte) string {
 // come first, then the libraries without instance.
 func Loaded(p *process.Page) []Call {
 	var all, libraries []Call
-	for e := range notedIn(p) {
+	for _, e := range entries.In(p) {
 		switch atomic.LoadUint64(&e.use) {
 		case notedInstance:
 			all = append(all, e.call())
@@ -273,7 +210,7 @@ func report(m native.Message) {
 	defer messages.Unlock()
 	if messages.all == nil {
 		memory := process.Shared().Region(messagesRegion, keptMessages*int(unsafe.Sizeof(message{})))
-		messages.all = inRegion[message](memory, keptMessages)
+		messages.all = process.Values[message](memory, keptMessages)
 	}
 	messages.count++
 	to := &messages.all[messages.count%keptMessages]
@@ -288,7 +225,7 @@ func report(m native.Message) {
 // page, the oldest first: instance, status, and the first 400 bytes of the text. They
 // include messages of instances in other processes.
 func LastMessages(p *process.Page) []LogMessage {
-	kept := slices.Clone(inRegion[message](p.Find(messagesRegion), keptMessages))
+	kept := slices.Clone(process.Values[message](p.Find(messagesRegion), keptMessages))
 	slices.SortFunc(kept, func(a, b message) int { return cmp.Compare(a.count, b.count) })
 	var out []LogMessage
 	for _, m := range kept {

@@ -44,7 +44,7 @@ type line []byte
 func (t *Trace) add(in *Instance, f fmi2.Function, r *native.Record) {
 	b := &in.line
 	*b = (*b)[:0]
-	b.decimal(max(time.Since(t.start)-in.took, 0).Round(time.Microsecond), time.Second, 6)
+	b.decimal(max(time.Since(t.start)-in.took, 0).Round(time.Microsecond).Seconds(), 6)
 	b.call(in.name, f.String())
 	b.describe(f, r)
 	b.text(" -> ")
@@ -61,7 +61,7 @@ func (t *Trace) add(in *Instance, f fmi2.Function, r *native.Record) {
 		b.text(Status(r.Status()).String())
 	}
 	b.text(" ")
-	b.decimal(in.took.Round(100), time.Microsecond, 1)
+	b.decimal(float64(in.took.Round(100))/1e3, 1)
 	b.text("µs\n")
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,16 +101,8 @@ func (b *line) call(instance, f string) {
 	b.text(f)
 }
 
-// decimal appends d ≥ 0 in a unit, with a number of decimal digits.
-func (b *line) decimal(d, unit time.Duration, digits int) {
-	*b = strconv.AppendInt(*b, int64(d/unit), 10)
-	*b = append(*b, '.')
-	for d %= unit; digits > 0; digits-- {
-		d *= 10
-		*b = append(*b, byte('0'+d/unit))
-		d %= unit
-	}
-}
+// decimal appends a number with some decimal digits.
+func (b *line) decimal(v float64, digits int) { *b = strconv.AppendFloat(*b, v, 'f', digits, 64) }
 
 func (b *line) real(v float64) { *b = strconv.AppendFloat(*b, v, 'g', -1, 64) }
 

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"archive/zip"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -35,16 +36,7 @@ type Limits struct {
 const ratioCountsFrom = 64 << 20
 
 func (m Limits) orDefault() Limits {
-	if m.Entries == 0 {
-		m.Entries = 100_000
-	}
-	if m.Bytes == 0 {
-		m.Bytes = 8 << 30
-	}
-	if m.Ratio == 0 {
-		m.Ratio = 200
-	}
-	return m
+	return Limits{cmp.Or(m.Entries, 100_000), cmp.Or(m.Bytes, 8<<30), cmp.Or(m.Ratio, 200)}
 }
 
 // Rules on archives. A letter after the number of an id marks a variant with another level.

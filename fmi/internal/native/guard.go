@@ -13,11 +13,12 @@ type Guard struct {
 	dir     string
 	locale  string
 	signals signalTable
+	told    map[string]bool // kinds of changes that News has returned
 }
 
 // Watch returns a guard with the present working directory, locale and signal handlers.
 func Watch() *Guard {
-	g := new(Guard)
+	g := &Guard{told: map[string]bool{}}
 	g.dir, _ = os.Getwd() // "" if unknown; then it is not compared
 	g.locale = Locale()
 	g.signals.read()
@@ -54,6 +55,17 @@ func (g *Guard) Restore() []Change {
 			add("locale", false, "changed the locale of the C library to %q; it is restored to %q", l, g.locale)
 		} else {
 			add("locale", true, "changed the locale of the C library to %q; it cannot be restored to %q; isolate the FMU", l, g.locale)
+		}
+	}
+	return out
+}
+
+// News is Restore, but returns only the first change of each kind.
+func (g *Guard) News() (out []Change) {
+	for _, c := range g.Restore() {
+		if !g.told[c.Kind] {
+			g.told[c.Kind] = true
+			out = append(out, c)
 		}
 	}
 	return out

@@ -45,9 +45,8 @@ type instance struct {
 	scratch   native.Scratch
 	callbacks uintptr
 
-	guard  *native.Guard   // settings of the process before the first instance
-	tidied time.Time       // of the last tidy
-	told   map[string]bool // kinds of changes that have been logged
+	guard  *native.Guard // settings of the process before the first instance
+	tidied time.Time     // of the last tidy
 }
 
 // NewHost makes a host. send receives log messages one at a time in any thread; a message is
@@ -191,7 +190,7 @@ func (h *Host) Answer(request []byte) ([]byte, error) {
 func (h *Host) answer(number uint64, request []byte) ([]byte, error) {
 	in := h.instances[number]
 	if in == nil {
-		in = &instance{number: number, send: h.send, keep: h.keep, told: map[string]bool{}, states: map[uint64]uintptr{},
+		in = &instance{number: number, send: h.send, keep: h.keep, states: map[uint64]uintptr{},
 			batch: (*native.Batch)(h.progress)}
 		h.instances[number] = in
 	}
@@ -403,11 +402,8 @@ func (h *instance) tidy(interval time.Duration) {
 	if time.Since(h.tidied) < interval {
 		return
 	}
-	for _, c := range h.guard.Restore() {
-		if !h.told[c.Kind] {
-			h.told[c.Kind] = true
-			h.log.Say(fmi2.StatusOK, "in a step the FMU "+c.Text) // the process is its own
-		}
+	for _, c := range h.guard.News() {
+		h.log.Say(fmi2.StatusOK, "in a step the FMU "+c.Text) // the process is its own
 	}
 	h.tidied = time.Now()
 }
@@ -501,8 +497,12 @@ func (h *instance) decode(r *wireReader, k int) error {
 			*to = state
 		case a.Type == "text" && a.Out:
 			clear(unsafe.Slice((*uintptr)(native.Pointer(*to)), a.Elements(c)))
+		case a.Type == "text" && !a.Array:
+			if *to, err = h.string(r.raw(r.word()), true); err != nil { // some FMUs keep the pointers
+				return err
+			}
 		case a.Type == "text":
-			if err := h.readTexts(r, c, a); err != nil {
+			if *to, err = h.readTexts(r, a.Elements(c)); err != nil {
 				return err
 			}
 		case a.In:
@@ -553,34 +553,24 @@ func (h *instance) room(size uintptr, keep bool) (uintptr, error) {
 	return uintptr(p), err
 }
 
-// readTexts reads the strings of an argument.
-func (h *instance) readTexts(r *wireReader, c *native.Record, a fmi2.Argument) error {
-	keep, j := !a.Array, a.At // some FMUs keep the pointers
-	place := func() (uintptr, error) { return h.string(r.raw(r.word()), keep) }
-	var err error
-	if keep {
-		c.Int[j], err = place()
-		return err
-	}
-	n := a.Elements(c)
+// readTexts reads an array of n strings and returns its address.
+func (h *instance) readTexts(r *wireReader, n uintptr) (at uintptr, err error) {
 	if n == 0 {
-		c.Int[j] = 0
-		return nil
+		return 0, nil
 	}
 	if n > uintptr(len(r.rest)) {
-		return ErrWire
+		return 0, ErrWire
 	}
-	if c.Int[j], err = h.scratch.Alloc(8 * n); err != nil {
-		return err
+	if at, err = h.scratch.Alloc(8 * n); err != nil {
+		return 0, err
 	}
-	for k := range n {
-		p, err := place()
-		if err != nil {
-			return err
+	texts := unsafe.Slice((*uintptr)(native.Pointer(at)), n)
+	for k := range texts {
+		if texts[k], err = h.string(r.raw(r.word()), false); err != nil {
+			return 0, err
 		}
-		*(*uintptr)(native.Pointer(c.Int[j] + 8*k)) = p
 	}
-	return nil
+	return at, nil
 }
 
 // string returns the address of a C string; see room.
