@@ -208,6 +208,19 @@ func (p *reader) each(read map[string]func(*xml.StartElement)) {
 	}
 }
 
+// once is the reading of an element that is known only once.
+func (p *reader) once(read func(*xml.StartElement)) func(*xml.StartElement) {
+	again := false
+	return func(e *xml.StartElement) {
+		if again {
+			p.unknownElement(e)
+			return
+		}
+		again = true
+		read(e)
+	}
+}
+
 // stop ends the reading after an error of the decoder.
 func (p *reader) stop(err error, line int) {
 	var s *xml.SyntaxError

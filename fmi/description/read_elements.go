@@ -8,12 +8,6 @@ import (
 	"github.com/macrostep/macrostep/fmi/unit"
 )
 
-// The sections in the order of the schema (fmi2 13).
-var sectionOrder = map[string]int{
-	"ModelExchange": 1, "CoSimulation": 1, "UnitDefinitions": 2, "TypeDefinitions": 3, "LogCategories": 4,
-	"DefaultExperiment": 5, "VendorAnnotations": 6, "ModelVariables": 7, "ModelStructure": 8,
-}
-
 // attributes reads the attributes of a start tag by name. The target of each is a pointer to a string, flag, count
 // (an xs:unsignedInt) or double, or a function. It reports the required ones that are missing.
 func (p *reader) attributes(e *xml.StartElement, targets map[string]any, required ...string) {
@@ -81,48 +75,45 @@ func (p *reader) root(e *xml.StartElement) {
 	p.readSections()
 }
 
-// readSections reads the children of the root.
+// readSections reads the children of the root, whose numbers are the order of the schema (fmi2 13).
 func (p *reader) readSections() {
-	last := 0
-	for e := range p.children {
-		section := e.Name.Local
-		order := sectionOrder[section]
-		if e.Name.Space != "" || order == 0 {
-			p.unknownElement(e)
-			continue
-		}
-		if first := p.sections[section]; first > 0 {
-			p.add(ruleSchema, p.path(""), p.line, "", "duplicate element %s; the first is in line %d", section, first)
-			p.skip()
-			continue
-		}
-		p.sections[section] = p.line
-		if order < last {
-			p.add(ruleSchemaLoose, p.path(""), p.line, section, "the element %s is out of order", section)
-		}
-		last = max(last, order)
-		switch section {
-		case "ModelExchange":
-			p.d.ModelExchange = p.offered(e)
-		case "CoSimulation":
-			p.d.CoSimulation = p.offered(e)
-		case "UnitDefinitions":
-			p.list1("Unit", p.unit)
-		case "TypeDefinitions":
-			p.list1("SimpleType", p.simpleType)
-		case "LogCategories":
-			p.list1("Category", p.logCategory)
-		case "DefaultExperiment":
-			p.defaultExperiment(e)
-		case "VendorAnnotations":
-			p.d.VendorAnnotations = p.annotations()
-		case "ModelVariables":
+	known := map[string]struct {
+		order int
+		read  func(*xml.StartElement)
+	}{
+		"ModelExchange":     {1, func(e *xml.StartElement) { p.d.ModelExchange = p.offered(e) }},
+		"CoSimulation":      {1, func(e *xml.StartElement) { p.d.CoSimulation = p.offered(e) }},
+		"UnitDefinitions":   {2, func(*xml.StartElement) { p.list1("Unit", p.unit) }},
+		"TypeDefinitions":   {3, func(*xml.StartElement) { p.list1("SimpleType", p.simpleType) }},
+		"LogCategories":     {4, func(*xml.StartElement) { p.list1("Category", p.logCategory) }},
+		"DefaultExperiment": {5, p.defaultExperiment},
+		"VendorAnnotations": {6, func(*xml.StartElement) { p.d.VendorAnnotations = p.annotations() }},
+		"ModelVariables": {7, func(*xml.StartElement) {
 			p.list1("ScalarVariable", p.scalarVariable)
 			p.d.Variables = slices.Concat(p.chunks...)
 			p.chunks = nil
-		case "ModelStructure":
-			p.modelStructure()
+		}},
+		"ModelStructure": {8, p.modelStructure},
+	}
+	last := 0
+	for e := range p.children {
+		name := e.Name.Local
+		section := known[name]
+		if e.Name.Space != "" || section.order == 0 {
+			p.unknownElement(e)
+			continue
 		}
+		if first := p.sections[name]; first > 0 {
+			p.add(ruleSchema, p.path(""), p.line, "", "duplicate element %s; the first is in line %d", name, first)
+			p.skip()
+			continue
+		}
+		p.sections[name] = p.line
+		if section.order < last {
+			p.add(ruleSchemaLoose, p.path(""), p.line, name, "the element %s is out of order", name)
+		}
+		last = max(last, section.order)
+		section.read(e)
 	}
 }
 
@@ -198,13 +189,7 @@ func (p *reader) unit(e *xml.StartElement) {
 	u := unit.Definition{Name: p.onlyName(e)}
 	p.lines.units = append(p.lines.units, p.line)
 	p.each(map[string]func(*xml.StartElement){
-		"BaseUnit": func(e *xml.StartElement) {
-			if u.Base != nil {
-				p.unknownElement(e)
-				return
-			}
-			u.Base = p.baseUnit(e)
-		},
+		"BaseUnit":    p.once(func(e *xml.StartElement) { u.Base = p.baseUnit(e) }),
 		"DisplayUnit": func(e *xml.StartElement) { u.Displays = append(u.Displays, p.displayUnit(e)) },
 	})
 	p.d.Units = append(p.d.Units, u)
@@ -493,26 +478,16 @@ func (p *reader) startValue(a *xml.Attr, v *ScalarVariable) {
 	}
 }
 
-func (p *reader) modelStructure() {
+func (p *reader) modelStructure(*xml.StartElement) {
 	p.noAttributes()
-	seen := map[string]bool{}
-	for e := range p.children {
-		name := e.Name.Local
-		if e.Name.Space != "" || seen[name] {
-			name = ""
-		}
-		seen[name] = true
-		switch name {
-		case "Outputs":
-			p.unknowns(&p.d.Outputs, &p.lines.outputs)
-		case "Derivatives":
-			p.unknowns(&p.d.Derivatives, &p.lines.derivatives)
-		case "InitialUnknowns":
-			p.unknowns(&p.d.InitialUnknowns, &p.lines.initialUnknowns)
-		default:
-			p.unknownElement(e)
-		}
+	list := func(to *[]Unknown, lines *[]int) func(*xml.StartElement) {
+		return p.once(func(*xml.StartElement) { p.unknowns(to, lines) })
 	}
+	p.each(map[string]func(*xml.StartElement){
+		"Outputs":         list(&p.d.Outputs, &p.lines.outputs),
+		"Derivatives":     list(&p.d.Derivatives, &p.lines.derivatives),
+		"InitialUnknowns": list(&p.d.InitialUnknowns, &p.lines.initialUnknowns),
+	})
 }
 
 func (p *reader) unknowns(list *[]Unknown, lines *[]int) {

@@ -35,9 +35,9 @@ type Client struct {
 	All  bool   // the process drops no log messages
 	// Launch starts a process. again is true if it replaces one that has ended.
 	Launch func(again bool) (Link, error)
-	// Begun reports whether an error of a link means that the process has ended, and the
-	// number of calls of the request that were begun, 0 if unknown.
-	Begun func(error) (calls int, ended bool)
+	// Ended reports whether an error of a link means that the process has ended, the number of calls of the request that
+	// were begun, 0 if unknown, and whether only the connection was lost.
+	Ended func(error) (calls int, ended, lost bool)
 	// Lost returns the error for a process that has ended in a call and is not replaced.
 	Lost  func(call string, cause error) error
 	Say   func(text string) // receives warnings about the instance
@@ -124,7 +124,7 @@ func (e errVersion) Error() string { return string(e) }
 func (r *Client) loaded(answer []byte) (l Loaded, err error) {
 	a := wireReader{rest: answer}
 	switch v := a.word(); {
-	case v != Version && r.Severed != nil: // the host has said that it is the same
+	case v != Version && r.Apart: // the host has said that it is the same
 		return l, ErrWire
 	case v != Version:
 		return l, errVersion(fmt.Sprintf("%s: the process of the FMU uses version %d of the protocol instead of %d: "+
@@ -227,7 +227,7 @@ func (r *Client) Await(b *native.Batch) {
 // underWay returns the call in which a process ended: the number of records begun, the
 // function or the candidates, and the time. If the number is unknown it is 1.
 func (r *Client) underWay(recs []native.Record, err error) (begun int, call string, time float64) {
-	begun, _ = r.Begun(err)
+	begun, _, _ = r.Ended(err)
 	begun = min(begun, len(recs))
 	name := ""
 	if begun > 0 {
