@@ -389,13 +389,7 @@ func platforms(goos, goarch string) []string {
 	case "darwin/arm64": // darwin64 may hold a universal library
 		return []string{"aarch64-darwin", "darwin64"}
 	}
-	arch := goarch
-	if goarch == "amd64" {
-		arch = "x86_64"
-	} else if goarch == "arm64" {
-		arch = "aarch64"
-	}
-	return []string{arch + "-" + goos}
+	return []string{cmp.Or(map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[goarch], goarch) + "-" + goos}
 }
 
 // findLibrary returns the path of the library for this platform: it is named after

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -71,19 +72,9 @@ func Reason(s *os.ProcessState) (text string, outside bool) {
 }
 
 func exception(code uint32) string {
-	switch code {
-	case 0xC0000005:
-		return "access violation"
-	case 0xC000001D:
-		return "illegal instruction"
-	case 0xC0000094:
-		return "integer division by zero"
-	case 0xC00000FD:
-		return "stack overflow"
-	case 0xC0000409:
-		return "abort"
-	}
-	return "see the list of NTSTATUS codes"
+	names := map[uint32]string{0xC0000005: "access violation", 0xC000001D: "illegal instruction", 0xC0000094: "integer division by zero",
+		0xC00000FD: "stack overflow", 0xC0000409: "abort"}
+	return cmp.Or(names[code], "see the list of NTSTATUS codes")
 }
 
 // Peak returns 0 for unknown; see the variant for Unix.
