@@ -22,7 +22,8 @@ import (
 var (
 	ruleSources = &diag.Rule{
 		ID: "FA11S", Level: diag.Error, Ref: "fmi2 11",
-		Doc: "The source files of an FMU are listed, are in its folder sources and compile.",
+		Doc:    "The source files of an FMU are listed, are in its folder sources and compile.",
+		Remedy: "have the FMU exported with complete sources, or with a library for this platform",
 	}
 	ruleGuessed = &diag.Rule{
 		ID: "FA11G", Level: diag.Warning, Ref: "fmi2 11",
@@ -85,14 +86,11 @@ var (
 // folder and returns its path.
 func (f *FMU) buildSources(ctx context.Context, dir string, add adder) (string, error) {
 	sources := filepath.Join(dir, "sources")
-	refuse := func(path, format string, args ...any) error {
-		return add(ruleSources, path, "have the FMU exported with complete sources, or with a library for this platform", format, args...)
-	}
 	cc, err := csrc.Compiler()
 	if err != nil {
-		return "", add(ruleSources, "sources", "", "the FMU has C sources only: %v", err)
+		return "", add(ruleSources.WithRemedy(""), "sources", "the FMU has C sources only: %v", err)
 	}
-	args, err := f.buildArguments(sources, add, refuse)
+	args, err := f.buildArguments(sources, add)
 	if err != nil {
 		return "", err
 	}
@@ -113,43 +111,40 @@ func (f *FMU) buildSources(ctx context.Context, dir string, add adder) (string, 
 		if ctx.Err() != nil {
 			return "", fmt.Errorf("compiling the sources of %s: %w", filepath.Base(f.Path), err)
 		}
-		return "", refuse("sources", "%v", err)
+		return "", add(ruleSources, "sources", "%v", err)
 	}
 	return library, nil
 }
-
-// refuser reports a violation of ruleSources and returns the error.
-type refuser func(path, format string, args ...any) error
 
 const buildDescriptionPath = "sources/" + buildDescriptionName
 
 // buildArguments returns the compiler arguments: source files, relative to their
 // folder, and options.
-func (f *FMU) buildArguments(sources string, add adder, refuse refuser) ([]string, error) {
+func (f *FMU) buildArguments(sources string, add adder) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(sources, buildDescriptionName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return f.listedSources(sources, add, refuse)
+		return f.listedSources(sources, add)
 	}
 	if err != nil {
 		return nil, err
 	}
 	var b buildDescription
 	if err := xml.Unmarshal(data, &b); err != nil {
-		return nil, refuse(buildDescriptionPath, "the build description cannot be read: %v", err)
+		return nil, add(ruleSources, buildDescriptionPath, "the build description cannot be read: %v", err)
 	}
 	id := f.Description.CoSimulation.ModelIdentifier
 	for k := range b.Configurations {
 		c := &b.Configurations[k]
 		if c.ModelIdentifier == id && (c.Platform == "" || slices.Contains(platforms(runtime.GOOS, runtime.GOARCH), c.Platform)) {
-			return c.arguments(sources, add, refuse)
+			return c.arguments(sources, add)
 		}
 	}
-	return nil, refuse(buildDescriptionPath, "there is no BuildConfiguration for modelIdentifier %q on %s/%s",
+	return nil, add(ruleSources, buildDescriptionPath, "there is no BuildConfiguration for modelIdentifier %q on %s/%s",
 		id, runtime.GOOS, runtime.GOARCH)
 }
 
 // listedSources returns the source files in SourceFiles, or all C files if it is empty.
-func (f *FMU) listedSources(sources string, add adder, refuse refuser) ([]string, error) {
+func (f *FMU) listedSources(sources string, add adder) ([]string, error) {
 	files := slices.Clone(f.Description.CoSimulation.SourceFiles)
 	if len(files) == 0 {
 		var err error
@@ -157,29 +152,29 @@ func (f *FMU) listedSources(sources string, add adder, refuse refuser) ([]string
 			return nil, err
 		}
 		if len(files) == 0 {
-			return nil, refuse("sources", "there is no C file in the folder sources")
+			return nil, add(ruleSources, "sources", "there is no C file in the folder sources")
 		}
-		add(ruleGuessed, "sources", "", "the FMU does not list the files to compile; macrostep compiles %s", strings.Join(files, ", "))
+		add(ruleGuessed, "sources", "the FMU does not list the files to compile; macrostep compiles %s", strings.Join(files, ", "))
 	}
 	slices.Sort(files) // some lists name a file twice
 	files = slices.Compact(files)
-	return files, checkSources(sources, files, refuse)
+	return files, checkSources(sources, files, add)
 }
 
 // arguments returns the compiler arguments of a configuration.
-func (c *buildConfiguration) arguments(sources string, add adder, refuse refuser) ([]string, error) {
+func (c *buildConfiguration) arguments(sources string, add adder) ([]string, error) {
 	var files, args []string
 	for _, set := range c.Sets {
 		if l := set.Language; l != "" && (l[0] != 'C' || strings.HasPrefix(l, "C++")) {
-			return nil, refuse(buildDescriptionPath, "the sources are in %s; macrostep compiles only C", l)
+			return nil, add(ruleSources, buildDescriptionPath, "the sources are in %s; macrostep compiles only C", l)
 		}
 		if set.CompilerOptions != "" {
-			add(ruleBuildOption, buildDescriptionPath, "", "the compiler options %q are ignored", set.CompilerOptions)
+			add(ruleBuildOption, buildDescriptionPath, "the compiler options %q are ignored", set.CompilerOptions)
 		}
 		for _, d := range set.Definitions {
 			switch {
 			case !macroName.MatchString(d.Name):
-				return nil, refuse(buildDescriptionPath, "%q is not a valid name of a preprocessor definition", d.Name)
+				return nil, add(ruleSources, buildDescriptionPath, "%q is not a valid name of a preprocessor definition", d.Name)
 			case d.Optional:
 			case d.Value == "":
 				args = append(args, "-D"+d.Name)
@@ -189,7 +184,7 @@ func (c *buildConfiguration) arguments(sources string, add adder, refuse refuser
 		}
 		for _, i := range set.Includes {
 			if !filepath.IsLocal(filepath.FromSlash(i.Name)) {
-				return nil, refuse(buildDescriptionPath, "the include folder %q is outside the folder sources", i.Name)
+				return nil, add(ruleSources, buildDescriptionPath, "the include folder %q is outside the folder sources", i.Name)
 			}
 			args = append(args, "-I"+filepath.FromSlash(i.Name))
 		}
@@ -198,18 +193,18 @@ func (c *buildConfiguration) arguments(sources string, add adder, refuse refuser
 		}
 	}
 	if len(files) == 0 {
-		return nil, refuse(buildDescriptionPath, "the build description lists no source file")
+		return nil, add(ruleSources, buildDescriptionPath, "the build description lists no source file")
 	}
-	if err := checkSources(sources, files, refuse); err != nil {
+	if err := checkSources(sources, files, add); err != nil {
 		return nil, err
 	}
 	args = append(args, files...)
 	for _, l := range c.Libraries {
 		if !libraryName.MatchString(l.Name) {
-			return nil, refuse(buildDescriptionPath, "%q is not a valid name of a library", l.Name)
+			return nil, add(ruleSources, buildDescriptionPath, "%q is not a valid name of a library", l.Name)
 		}
 		if !l.External {
-			return nil, refuse(buildDescriptionPath, "macrostep cannot link the library %q inside the FMU", l.Name)
+			return nil, add(ruleSources, buildDescriptionPath, "macrostep cannot link the library %q inside the FMU", l.Name)
 		}
 		args = append(args, "-l"+l.Name)
 	}
@@ -233,14 +228,14 @@ func listSources(dir string) ([]string, error) {
 
 // checkSources replaces names with paths and checks that the files exist. The leading
 // ./ keeps the compiler from taking a name for an option.
-func checkSources(dir string, files []string, refuse refuser) error {
+func checkSources(dir string, files []string, add adder) error {
 	for k, name := range files {
 		local := filepath.FromSlash(name)
 		if !filepath.IsLocal(local) {
-			return refuse("sources", "the source file %q is outside the folder sources", name)
+			return add(ruleSources, "sources", "the source file %q is outside the folder sources", name)
 		}
 		if info, err := os.Stat(filepath.Join(dir, local)); err != nil || !info.Mode().IsRegular() {
-			return refuse("sources", "the source file %q does not exist", name)
+			return add(ruleSources, "sources", "the source file %q does not exist", name)
 		}
 		files[k] = "." + string(filepath.Separator) + local
 	}

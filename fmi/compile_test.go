@@ -24,8 +24,12 @@ func FuzzBuildDescription(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		must(t, os.WriteFile(filepath.Join(dir, buildDescriptionName), []byte(text), 0o600))
 		refused := errors.New("refused")
-		add := func(*diag.Rule, string, string, string, ...any) error { return nil }
-		args, err := fmu.buildArguments(dir, add, func(string, string, ...any) error { return refused })
+		args, err := fmu.buildArguments(dir, func(r *diag.Rule, _, _ string, _ ...any) error {
+			if r == ruleSources {
+				return refused
+			}
+			return nil
+		})
 		if err != nil {
 			if !errors.Is(err, refused) {
 				t.Errorf("%v", err)

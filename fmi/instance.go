@@ -537,21 +537,17 @@ func (in *Instance) SetupExperiment(e Experiment) error {
 	if err := in.begin(fmi2.SetupExperiment); err != nil {
 		return err
 	}
-	for _, v := range []*float64{&e.Start, e.Stop, e.Tolerance} {
+	var args [3]float64
+	for k, v := range []*float64{e.Tolerance, &e.Start, e.Stop} {
 		if v != nil && !finite(*v) {
 			return in.argument(fmi2.SetupExperiment, "start, stop and tolerance must be finite numbers, not %v", *v)
 		}
-	}
-	var tol, stop float64
-	if e.Tolerance != nil {
-		tol = *e.Tolerance
-	}
-	if e.Stop != nil {
-		stop = *e.Stop
+		if v != nil {
+			args[k] = *v
+		}
 	}
 	r := in.prepare(fmi2.SetupExperiment, in.comp, flag(e.Tolerance != nil), flag(e.Stop != nil))
-	r.Sig = native.SigIIFFIF
-	r.Float = [3]float64{tol, e.Start, stop}
+	r.Sig, r.Float = native.SigIIFFIF, args
 	if err := in.callAt(fmi2.SetupExperiment, e.Start, 0); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package fmi
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
@@ -25,25 +24,10 @@ const (
 	StateFreed
 )
 
-var stateNames = [...]string{
-	StateInstantiated:   "instantiated",
-	StateInitialization: "initializationMode",
-	StateStepComplete:   "stepComplete",
-	StateStepInProgress: "stepInProgress",
-	StateStepFailed:     "stepFailed",
-	StateStepCanceled:   "stepCanceled",
-	StateTerminated:     "terminated",
-	StateError:          "error",
-	StateFatal:          "fatal",
-	StateFreed:          "freed",
-}
-
 // String returns the name of the standard.
 func (s State) String() string {
-	if int(s) < len(stateNames) {
-		return stateNames[s]
-	}
-	return fmt.Sprintf("state(%d)", uint8(s))
+	return nameOf([]string{"instantiated", "initializationMode", "stepComplete", "stepInProgress", "stepFailed", "stepCanceled",
+		"terminated", "error", "fatal", "freed"}, s, "state")
 }
 
 // stateSet is a set of states, one bit each.

@@ -138,18 +138,13 @@ func (f *FMU) loadOnce(ctx context.Context, instance string) (*diag.List, error)
 	return &f.findings, f.err
 }
 
-// adder adds a finding and returns the error of the list. A remedy of "" is that of the rule.
-type adder = func(r *diag.Rule, path, remedy, format string, args ...any) error
+// adder adds a finding and returns the error of the list.
+type adder = func(r *diag.Rule, path, format string, args ...any) error
 
-// adder returns an adder to the findings of the FMU.
-func (f *FMU) adder() adder { return f.addTo(&f.findings) }
-
+// addTo returns an adder to a list.
 func (f *FMU) addTo(l *diag.List) adder {
-	return func(r *diag.Rule, path, remedy, format string, args ...any) error {
+	return func(r *diag.Rule, path, format string, args ...any) error {
 		l.Add(r, f.Path, path, 0, format, args...)
-		if remedy != "" {
-			l.Findings[len(l.Findings)-1].Remedy = remedy
-		}
 		return l.Err()
 	}
 }
@@ -159,9 +154,9 @@ func (f *FMU) load(ctx context.Context, instance string) error {
 	if err := f.locate(); err != nil {
 		return err
 	}
-	add := f.adder()
+	add := f.addTo(&f.findings)
 	if _, _, err := native.Allocator(); err != nil {
-		return add(ruleLoad, "", "", "%v", err)
+		return add(ruleLoad, "", "%v", err)
 	}
 	native.StartTicker()
 	key := cmp.Or(f.Hash, f.place.Path)
@@ -169,7 +164,7 @@ func (f *FMU) load(ctx context.Context, instance string) error {
 		f.image.Store(img)
 		return f.check(&img.Shown, add)
 	}
-	if err := f.compileOnce(ctx, add); err != nil {
+	if err := f.compileOnce(ctx); err != nil {
 		return err
 	}
 	t := note(notedLibrary, instance, f)
@@ -192,10 +187,10 @@ func (f *FMU) load(ctx context.Context, instance string) error {
 // judge reports changes of the process during loading, and the error of loading.
 func (f *FMU) judge(changes []string, failed error, add adder) error {
 	for _, change := range changes {
-		add(ruleProcess, f.place.inside, "", "while loading: %s", change)
+		add(ruleProcess, f.place.inside, "while loading: %s", change)
 	}
 	if failed != nil {
-		return add(ruleLoad, f.place.inside, "", "%v", failed)
+		return add(ruleLoad, f.place.inside, "%v", failed)
 	}
 	return nil
 }
@@ -212,7 +207,7 @@ type libraryPlace struct {
 func (f *FMU) locate() error {
 	p := &f.place
 	if !p.known {
-		p.known, p.err = true, f.findPlace(f.adder())
+		p.known, p.err = true, f.findPlace(f.addTo(&f.findings))
 	}
 	return p.err
 }
@@ -228,12 +223,11 @@ func (f *FMU) Locate() (*diag.List, error) {
 
 func (f *FMU) findPlace(add adder) error {
 	if f.Description == nil || f.Description.CoSimulation == nil {
-		return add(ruleSymbol, "modelDescription.xml", "export the FMU for Co-Simulation",
-			"the FMU does not offer Co-Simulation")
+		return add(ruleSymbol.WithRemedy("export the FMU for Co-Simulation"), "modelDescription.xml", "the FMU does not offer Co-Simulation")
 	}
 	dir, err := filepath.Abs(f.Dir)
 	if err != nil {
-		return add(ruleLoad, f.Dir, "", "%v", err)
+		return add(ruleLoad, f.Dir, "%v", err)
 	}
 	f.uri = resourceURI(dir, runtime.GOOS == "windows")
 	p := &f.place
@@ -243,7 +237,7 @@ func (f *FMU) findPlace(add adder) error {
 	}
 	p.inside = filepath.ToSlash(strings.TrimPrefix(p.Path, dir+string(filepath.Separator)))
 	if what := diag.PointerFile(p.Path); what != "" {
-		return add(diag.AsPointer(ruleLoad), p.inside, "", "%s", what)
+		return add(ruleLoad.WithRemedy(diag.FetchPointer), p.inside, "%s", what)
 	}
 	if p.Path == "" { // only sources
 		p.inside, p.Prefix = "sources", p.ID+"_"
@@ -252,7 +246,7 @@ func (f *FMU) findPlace(add adder) error {
 }
 
 // compileOnce compiles the library if there is none yet. Compiling that is cancelled leaves no finding and no file.
-func (f *FMU) compileOnce(ctx context.Context, add adder) error {
+func (f *FMU) compileOnce(ctx context.Context) error {
 	if f.place.Path != "" {
 		return nil
 	}
@@ -261,7 +255,7 @@ func (f *FMU) compileOnce(ctx context.Context, add adder) error {
 		return err
 	}
 	found := len(f.findings.Findings)
-	if f.place.Path, err = f.buildSources(ctx, dir, add); err != nil && ctx.Err() != nil {
+	if f.place.Path, err = f.buildSources(ctx, dir, f.addTo(&f.findings)); err != nil && ctx.Err() != nil {
 		f.findings.Findings = f.findings.Findings[:found]
 		if f.built != nil {
 			err = errors.Join(err, f.built.Remove())
@@ -276,17 +270,17 @@ func (f *FMU) check(s *fmi2.Shown, add adder) error {
 	inside := f.place.inside
 	f.checkNames(s.Replaced, add)
 	if !s.Has(fmi2.Instantiate) {
-		return add(ruleSymbol, inside, "", "the library does not export fmi2Instantiate%s", s.Explain())
+		return add(ruleSymbol, inside, "the library does not export fmi2Instantiate%s", s.Explain())
 	}
 	if !s.Has(fmi2.GetTypesPlatform) {
 		f.soften(add, inside, fmi2.GetTypesPlatform)
 	} else if s.Types != "default" {
-		return add(ruleTypes, inside, "", `fmi2GetTypesPlatform returns %q instead of "default"`, s.Types)
+		return add(ruleTypes, inside, `fmi2GetTypesPlatform returns %q instead of "default"`, s.Types)
 	}
 	if !s.Has(fmi2.GetVersion) {
 		f.soften(add, inside, fmi2.GetVersion)
 	} else if s.Version != "2.0" {
-		add(ruleVersion, inside, "", `fmi2GetVersion returns %q instead of "2.0"`, s.Version)
+		add(ruleVersion, inside, `fmi2GetVersion returns %q instead of "2.0"`, s.Version)
 	}
 	return nil
 }
@@ -328,7 +322,7 @@ func (f *FMU) CheckNames(l *diag.List) {
 
 func (f *FMU) checkNames(replaced string, add adder) {
 	if replaced != "" {
-		_ = add(ruleNames, f.place.inside, "", "the FMU gets functions or variables of this process instead of its own: %s", replaced)
+		_ = add(ruleNames, f.place.inside, "the FMU gets functions or variables of this process instead of its own: %s", replaced)
 	}
 }
 
@@ -345,32 +339,28 @@ func (f *FMU) Preload(files []string) { f.preload = files }
 func (f *FMU) soften(add adder, inside string, fn fmi2.Function) {
 	r := *ruleSymbol
 	r.Level = diag.Info
-	add(&r, inside, "", "the library does not export %s", fn)
+	add(&r, inside, "the library does not export %s", fn)
 }
 
 // Exports reports whether the loaded library has a function, for example
 // "fmi2GetFMUstate". It is false before Load and LoadIn.
 func (f *FMU) Exports(name string) bool {
 	k := slices.IndexFunc(fmi2.Table[:], func(t fmi2.Entry) bool { return t.Name == name })
-	if k < 0 {
-		return false
-	}
-	if img := f.image.Load(); img != nil {
-		return img.Shown.Has(fmi2.Function(k))
-	}
-	loading.Lock()
-	defer loading.Unlock()
-	return f.elsewhere != nil && f.elsewhere.Has(fmi2.Function(k))
+	s := f.shown()
+	return k >= 0 && s != nil && s.Has(fmi2.Function(k))
 }
 
 // Loaded reports whether the library has been loaded, here or by LoadIn.
-func (f *FMU) Loaded() bool {
-	if f.image.Load() != nil {
-		return true
+func (f *FMU) Loaded() bool { return f.shown() != nil }
+
+// shown describes the loaded library; nil if there is none.
+func (f *FMU) shown() *fmi2.Shown {
+	if img := f.image.Load(); img != nil {
+		return &img.Shown
 	}
 	loading.Lock()
 	defer loading.Unlock()
-	return f.elsewhere != nil
+	return f.elsewhere
 }
 
 // Library returns the path of the loaded library, "" before Load.
@@ -399,13 +389,7 @@ func platforms(goos, goarch string) []string {
 	case "darwin/arm64": // darwin64 may hold a universal library
 		return []string{"aarch64-darwin", "darwin64"}
 	}
-	arch := goarch
-	if goarch == "amd64" {
-		arch = "x86_64"
-	} else if goarch == "arm64" {
-		arch = "aarch64"
-	}
-	return []string{arch + "-" + goos}
+	return []string{cmp.Or(map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[goarch], goarch) + "-" + goos}
 }
 
 // findLibrary returns the path of the library for this platform: it is named after
@@ -424,18 +408,18 @@ func (f *FMU) findLibrary(dir string, add adder) (string, error) {
 		switch {
 		case slices.Contains(found, name):
 			if n > 0 && folders[0] != "aarch64-darwin" {
-				add(ruleLibraryName, "binaries/"+p, "", "the folder should be called %s", folders[0])
+				add(ruleLibraryName, "binaries/"+p, "the folder should be called %s", folders[0])
 			}
 		case slices.Contains(found, base+native.LibrarySuffix):
 			name = base + native.LibrarySuffix
-			add(ruleLibraryName, "binaries/"+p+"/"+name, "",
+			add(ruleLibraryName, "binaries/"+p+"/"+name,
 				"the library is named after the archive, not after modelIdentifier %q", id)
 		case len(found) == 1:
 			name = found[0]
-			add(ruleLibraryName, "binaries/"+p+"/"+name, "",
+			add(ruleLibraryName, "binaries/"+p+"/"+name,
 				"the library is not named after modelIdentifier %q; it is used as the only one", id)
 		default:
-			return "", add(RuleNoLibrary, "binaries/"+p, "rename the right library to "+name,
+			return "", add(RuleNoLibrary.WithRemedy("rename the right library to "+name), "binaries/"+p,
 				"none of the libraries %s is named after modelIdentifier %q", strings.Join(found, ", "), id)
 		}
 		return filepath.Join(dir, "binaries", p, name), nil
@@ -452,7 +436,8 @@ func (f *FMU) findLibrary(dir string, add adder) (string, error) {
 	if hasSources(dir) {
 		remedies = append(remedies, "let macrostep compile the sources (--compile); this needs a C compiler")
 	}
-	return "", add(RuleNoLibrary, "binaries", strings.Join(remedies, "; or "), "no library for %s/%s (looked in %s); %s",
+	rule := RuleNoLibrary.WithRemedy(cmp.Or(strings.Join(remedies, "; or "), RuleNoLibrary.Remedy))
+	return "", add(rule, "binaries", "no library for %s/%s (looked in %s); %s",
 		runtime.GOOS, runtime.GOARCH, strings.Join(folders, ", "), offers(dir, have))
 }
 

@@ -139,23 +139,16 @@ type remote struct {
 }
 
 func newRemote(in *Instance, l Launcher, o *InstanceOptions) *remote {
-	r := &remote{in: in, dir: o.Dir}
+	r := &remote{in: in, dir: o.Dir, ctx: o.Context}
 	if r.dir == "" {
 		r.dir, _ = os.Getwd() // if it has been removed: a temporary one
 	}
-	r.Client = &protocol.Client{Name: in.name, All: in.log.All, Begun: begun, Lost: r.lost, Say: in.Tell,
+	r.Client = &protocol.Client{Name: in.name, All: in.log.All, Ended: ended, Lost: r.lost, Say: in.Tell,
 		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
 	c := in.fmu.Description.CoSimulation
 	r.Limit, r.Serialises = o.Restarts, !o.NoState && c != nil && c.CanGetAndSetFMUState && c.CanSerializeFMUState
-	if r.ctx = o.Context; r.ctx == nil {
-		r.ctx = context.Background()
-	}
 	if e, ok := l.(Elsewhere); ok {
-		r.host = e.Host()
-		r.Severed = func(err error) bool {
-			var end *Ended
-			return errors.As(err, &end) && end.Lost
-		}
+		r.host, r.Apart = e.Host(), true
 	}
 	return r
 }
@@ -245,13 +238,13 @@ func (r *remote) launch(l Launcher, again bool) (protocol.Link, error) {
 		Log: r.relay, Output: r.print, Tell: r.in.Tell, Context: r.ctx})
 }
 
-// begun reports whether an error of a Link is an *Ended, and how many calls were begun.
-func begun(err error) (calls int, ended bool) {
+// ended returns what an error of a Link says if it is an *Ended.
+func ended(err error) (calls int, ended, lost bool) {
 	var e *Ended
 	if errors.As(err, &e) {
-		return e.Begun, true
+		return e.Begun, true, e.Lost
 	}
-	return 0, false
+	return 0, false, false
 }
 
 // prepareElsewhere finds the library for another process and compiles it if needed.
@@ -262,9 +255,9 @@ func (f *FMU) prepareElsewhere(ctx context.Context) error {
 		return err
 	}
 	if _, _, err := native.Allocator(); err != nil {
-		return f.adder()(ruleLoad, "", "", "%v", err)
+		return f.addTo(&f.findings)(ruleLoad, "", "%v", err)
 	}
-	return f.compileOnce(ctx, f.adder())
+	return f.compileOnce(ctx)
 }
 
 // judgeElsewhere checks a library that was loaded in another process. It keeps the

@@ -1,6 +1,7 @@
 package fmi
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math"
@@ -26,10 +27,7 @@ import (
 //   - Region messages with the last messages.
 //
 // Without shared memory they are in ordinary memory.
-const (
-	instancesRegion = "instances."
-	messagesRegion  = "messages"
-)
+const messagesRegion = "messages"
 
 // functionName returns the name of the function in a tag, "" if the tag is invalid.
 func functionName(t native.Tag) string {
@@ -53,12 +51,11 @@ const Ends = "its exit handlers and destructors"
 
 // noted is the entry of an instance or of a library.
 type noted struct {
-	use                             uint64 // 0 = free, notedInstance or notedLibrary
-	nComponent, nFMU, nHash, nModel uint32
-	component                       [128]byte
-	fmu                             [640]byte
-	hash                            [96]byte
-	model                           [136]byte
+	use       uint64 // 0 = free, notedInstance or notedLibrary
+	component [128]byte
+	fmu       [640]byte
+	hash      [96]byte
+	model     [136]byte
 }
 
 // Uses of an entry.
@@ -67,71 +64,41 @@ const (
 	notedLibrary
 )
 
-const notedMany = 64 // entries in a region
-
-// entries are the entries of this process; entry k has the number k+1.
-var entries struct {
-	sync.Mutex
-	all  []*noted
-	free []int
-}
+var entries = process.Pool[noted]{Name: "instances", Many: 64}
 
 // note makes an entry for an instance or a library and returns its tag.
 func note(use uint64, component string, f *FMU) native.Tag {
-	entries.Lock()
-	defer entries.Unlock()
-	if len(entries.free) == 0 {
-		name := fmt.Sprint(instancesRegion, len(entries.all)/notedMany)
-		memory := process.Shared().Region(name, notedMany*int(unsafe.Sizeof(noted{})))
-		all := unsafe.Slice((*noted)(unsafe.Pointer(&memory[0])), notedMany)
-		for k := range all {
-			entries.free = append(entries.free, len(entries.all))
-			entries.all = append(entries.all, &all[k])
-		}
-		slices.Reverse(entries.free)
-	}
-	last := len(entries.free) - 1
-	k := entries.free[last]
-	entries.free = entries.free[:last]
-	e := entries.all[k]
+	k, e := entries.Take()
 	model := ""
 	if f.Description != nil {
 		model = f.Description.ModelName
 	}
-	e.nComponent = put(e.component[:], component)
-	e.nFMU = put(e.fmu[:], f.Path)
-	e.nHash = put(e.hash[:], f.Hash)
-	e.nModel = put(e.model[:], model)
+	put(e.component[:], component)
+	put(e.fmu[:], f.Path)
+	put(e.hash[:], f.Hash)
+	put(e.model[:], model)
 	atomic.StoreUint64(&e.use, use)
-	return native.NewTag(k + 1)
+	return native.NewTag(k)
 }
 
 // forget frees the entry of a tag.
 func forget(t native.Tag) {
-	if t == 0 {
-		return
+	if t != 0 {
+		atomic.StoreUint64(&entries.At(t.Number()).use, 0)
+		entries.Free(t.Number())
 	}
-	entries.Lock()
-	defer entries.Unlock()
-	k := t.Number() - 1
-	atomic.StoreUint64(&entries.all[k].use, 0)
-	entries.free = append(entries.free, k)
 }
 
 // markLoaded removes the instance from the entry of a library after loading.
-func markLoaded(t native.Tag) {
-	entries.Lock()
-	defer entries.Unlock()
-	entries.all[t.Number()-1].nComponent = 0
-}
+func markLoaded(t native.Tag) { put(entries.At(t.Number()).component[:], "") }
 
-// put copies as many whole characters of a text as fit, and returns their length in bytes.
-func put(to []byte, text string) uint32 {
+// put copies as many whole characters of a text as fit, and fills the rest with zeros.
+func put(to []byte, text string) {
 	n := min(len(to), len(text))
 	for n < len(text) && n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
-	return uint32(copy(to, text[:n]))
+	clear(to[copy(to, text[:n]):])
 }
 
 // Call is a call of an FMU that is under way in another process, or was when that ended.
@@ -164,13 +131,17 @@ func (c Call) String() string {
 // end. It omits entries that have been overwritten, and calls in other processes.
 func Calls(p *process.Page) []Call {
 	var calls []Call
-	known := instances(p)
+	known := map[int]Call{} // by the number of the entry
+	for n, e := range entries.In(p) {
+		if atomic.LoadUint64(&e.use) != 0 {
+			known[n] = e.call()
+		}
+	}
 	for _, c := range native.Crossings(p) {
-		k, name := c.Tag.Number(), functionName(c.Tag)
-		if k == 0 || k > len(known) || name == "" || known[k-1].FMU == "" {
+		call, name := known[c.Tag.Number()], functionName(c.Tag)
+		if name == "" || call.FMU == "" {
 			continue
 		}
-		call := known[k-1]
 		call.Function, call.ID = name, c.ID
 		if !math.IsNaN(c.Time) {
 			call.Time, call.Timed = c.Time, true
@@ -180,42 +151,15 @@ func Calls(p *process.Page) []Call {
 	return calls
 }
 
-// instances returns the entries as calls without function; entry k+1 has the index k. Free
-// entries have no FMU.
-func instances(p *process.Page) []Call {
-	var all []Call
-	eachNoted(p, func(e *noted) {
-		if atomic.LoadUint64(&e.use) == 0 {
-			all = append(all, Call{})
-			return
-		}
-		all = append(all, e.call())
-	})
-	return all
-}
-
-func eachNoted(p *process.Page, f func(*noted)) {
-	for k := 0; ; k++ {
-		memory := p.Find(fmt.Sprint(instancesRegion, k))
-		if memory == nil {
-			return
-		}
-		n := min(len(memory)/int(unsafe.Sizeof(noted{})), notedMany)
-		all := unsafe.Slice((*noted)(unsafe.Pointer(&memory[0])), n)
-		for j := range all {
-			f(&all[j])
-		}
-	}
-}
-
+// call returns an entry as a call without function.
 func (e *noted) call() Call {
-	return Call{Component: taken(e.component[:], e.nComponent), FMU: taken(e.fmu[:], e.nFMU),
-		Hash: taken(e.hash[:], e.nHash), Model: taken(e.model[:], e.nModel)}
+	return Call{Component: taken(e.component[:]), FMU: taken(e.fmu[:]), Hash: taken(e.hash[:]), Model: taken(e.model[:])}
 }
 
-// taken returns a text from memory that may have been overwritten with anything.
-func taken(from []byte, length uint32) string {
-	return fmi2.Escaped(fmi2.ValidUTF8(string(from[:min(int64(length), int64(len(from)))])))
+// taken returns a text that put has written, from memory that may have been overwritten with anything.
+func taken(from []byte) string {
+	text, _, _ := bytes.Cut(bytes.Clone(from), []byte{0})
+	return fmi2.Escaped(fmi2.ValidUTF8(string(text)))
 }
 
 // Loaded returns the FMUs in the process that shares a page, as calls without function.
@@ -223,14 +167,14 @@ func taken(from []byte, length uint32) string {
 // come first, then the libraries without instance.
 func Loaded(p *process.Page) []Call {
 	var all, libraries []Call
-	eachNoted(p, func(e *noted) {
+	for _, e := range entries.In(p) {
 		switch atomic.LoadUint64(&e.use) {
 		case notedInstance:
 			all = append(all, e.call())
 		case notedLibrary:
 			libraries = append(libraries, e.call())
 		}
-	})
+	}
 	for _, l := range libraries {
 		if !slices.ContainsFunc(all, func(c Call) bool { return c.FMU == l.FMU && c.Hash == l.Hash }) {
 			all = append(all, l)
@@ -241,12 +185,11 @@ func Loaded(p *process.Page) []Call {
 
 // message is a slot for a log message.
 type message struct {
-	count            uint64 // 1 is the first message
-	status           int32
-	nInstance, nText uint32
-	_                uint32
-	instance         [96]byte
-	text             [diag.MaxLine]byte
+	count    uint64 // 1 is the first message
+	status   int32
+	_        uint32
+	instance [96]byte
+	text     [diag.MaxLine]byte
 }
 
 const keptMessages = 8
@@ -267,13 +210,14 @@ func report(m native.Message) {
 	defer messages.Unlock()
 	if messages.all == nil {
 		memory := process.Shared().Region(messagesRegion, keptMessages*int(unsafe.Sizeof(message{})))
-		messages.all = unsafe.Slice((*message)(unsafe.Pointer(&memory[0])), keptMessages)
+		messages.all = process.Values[message](memory, keptMessages)
 	}
 	messages.count++
 	to := &messages.all[messages.count%keptMessages]
 	atomic.StoreUint64(&to.count, 0)
 	to.status = m.Status
-	to.nInstance, to.nText = put(to.instance[:], m.Instance), put(to.text[:], diag.Clip(m.Text, diag.MaxLine-len("…")))
+	put(to.instance[:], m.Instance)
+	put(to.text[:], diag.Clip(m.Text, diag.MaxLine-len("…")))
 	atomic.StoreUint64(&to.count, messages.count)
 }
 
@@ -281,28 +225,13 @@ func report(m native.Message) {
 // page, the oldest first: instance, status, and the first 400 bytes of the text. They
 // include messages of instances in other processes.
 func LastMessages(p *process.Page) []LogMessage {
-	type counted struct {
-		count uint64
-		LogMessage
-	}
-	var all []counted
-	memory := p.Find(messagesRegion)
-	if memory == nil {
-		return nil
-	}
-	n := min(len(memory)/int(unsafe.Sizeof(message{})), keptMessages)
-	kept := unsafe.Slice((*message)(unsafe.Pointer(&memory[0])), n)
-	for k := range kept {
-		m := &kept[k]
-		if n := atomic.LoadUint64(&m.count); n > 0 {
-			all = append(all, counted{n, LogMessage{Instance: taken(m.instance[:], m.nInstance),
-				Status: Status(m.status), Text: taken(m.text[:], m.nText)}})
-		}
-	}
-	slices.SortFunc(all, func(a, b counted) int { return cmp.Compare(a.count, b.count) })
+	kept := slices.Clone(process.Values[message](p.Find(messagesRegion), keptMessages))
+	slices.SortFunc(kept, func(a, b message) int { return cmp.Compare(a.count, b.count) })
 	var out []LogMessage
-	for _, m := range all {
-		out = append(out, m.LogMessage)
+	for _, m := range kept {
+		if m.count > 0 {
+			out = append(out, LogMessage{Instance: taken(m.instance[:]), Status: Status(m.status), Text: taken(m.text[:])})
+		}
 	}
 	return out
 }

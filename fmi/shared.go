@@ -3,10 +3,8 @@ package fmi
 import (
 	"cmp"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
@@ -32,17 +30,9 @@ func (f *FMU) shared() map[string]string {
 	if f.shares != nil {
 		return f.shares
 	}
-	dir, own := filepath.Split(f.place.Path)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
 	f.shares = map[string]string{}
-	for _, e := range entries {
-		n := e.Name()
-		if e.Type().IsRegular() && n != own && (strings.HasSuffix(n, native.LibrarySuffix) || strings.Contains(n, ".so.")) {
-			f.shares["library "+n] = fmi2.ContentKey(filepath.Join(dir, n))
-		}
+	for _, file := range native.Siblings(f.place.Path) {
+		f.shares["library "+filepath.Base(file)] = fmi2.ContentKey(file)
 	}
 	for name, own := range native.Shared(f.place.Path) {
 		f.shares[name] = map[bool]string{true: cmp.Or(f.Hash, f.place.Path)}[own]

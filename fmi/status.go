@@ -17,21 +17,15 @@ const (
 
 // String returns the name of the standard without its prefix fmi2.
 func (s Status) String() string {
-	switch s {
-	case StatusOK:
-		return "OK"
-	case StatusWarning:
-		return "Warning"
-	case StatusDiscard:
-		return "Discard"
-	case StatusErr:
-		return "Error"
-	case StatusFatal:
-		return "Fatal"
-	case StatusPending:
-		return "Pending"
+	return nameOf([]string{"OK", "Warning", "Discard", "Error", "Fatal", "Pending"}, s, "status")
+}
+
+// nameOf returns the name of a value, or, if it has none, the value after what it is.
+func nameOf[T ~int32 | ~uint8](names []string, k T, what string) string {
+	if k >= 0 && int(k) < len(names) {
+		return names[k]
 	}
-	return fmt.Sprintf("status(%d)", int32(s))
+	return fmt.Sprintf("%s(%d)", what, int(k))
 }
 
 // StatusKind selects what GetStatus, GetRealStatus and so on return.
@@ -47,15 +41,5 @@ const (
 
 // String returns the name of the standard without its prefix fmi2.
 func (k StatusKind) String() string {
-	switch k {
-	case DoStepStatus:
-		return "DoStepStatus"
-	case PendingStatus:
-		return "PendingStatus"
-	case LastSuccessfulTime:
-		return "LastSuccessfulTime"
-	case Terminated:
-		return "Terminated"
-	}
-	return fmt.Sprintf("status kind(%d)", int32(k))
+	return nameOf([]string{"DoStepStatus", "PendingStatus", "LastSuccessfulTime", "Terminated"}, k, "status kind")
 }

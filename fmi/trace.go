@@ -44,7 +44,7 @@ type line []byte
 func (t *Trace) add(in *Instance, f fmi2.Function, r *native.Record) {
 	b := &in.line
 	*b = (*b)[:0]
-	b.decimal(max(time.Since(t.start)-in.took, 0).Round(time.Microsecond), time.Second, 6)
+	b.decimal(max(time.Since(t.start)-in.took, 0).Round(time.Microsecond).Seconds(), 6)
 	b.call(in.name, f.String())
 	b.describe(f, r)
 	b.text(" -> ")
@@ -61,7 +61,7 @@ func (t *Trace) add(in *Instance, f fmi2.Function, r *native.Record) {
 		b.text(Status(r.Status()).String())
 	}
 	b.text(" ")
-	b.decimal(in.took.Round(100), time.Microsecond, 1)
+	b.decimal(float64(in.took.Round(100))/1e3, 1)
 	b.text("µs\n")
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,7 +75,8 @@ func (c Call) Line() string {
 	b := line("-")
 	b.call(c.Component, c.Function)
 	if c.Timed {
-		b.real(" t=", c.Time)
+		b.text(" t=")
+		b.real(c.Time)
 	}
 	b.text(" -> unfinished\n")
 	return string(b)
@@ -83,7 +84,7 @@ func (c Call) Line() string {
 
 const (
 	traceItems = 16
-	traceText  = 200
+	traceText  = 200 // first bytes of a C string
 )
 
 func (b *line) text(s string) { *b = append(*b, s...) }
@@ -100,44 +101,10 @@ func (b *line) call(instance, f string) {
 	b.text(f)
 }
 
-// decimal appends d ≥ 0 in a unit, with a number of decimal digits.
-func (b *line) decimal(d, unit time.Duration, digits int) {
-	*b = strconv.AppendInt(*b, int64(d/unit), 10)
-	*b = append(*b, '.')
-	for d %= unit; digits > 0; digits-- {
-		d *= 10
-		*b = append(*b, byte('0'+d/unit))
-		d %= unit
-	}
-}
+// decimal appends a number with some decimal digits.
+func (b *line) decimal(v float64, digits int) { *b = strconv.AppendFloat(*b, v, 'f', digits, 64) }
 
-// int, real, hex and quote append a name and a value.
-func (b *line) int(name string, v int64) {
-	b.text(name)
-	*b = strconv.AppendInt(*b, v, 10)
-}
-
-func (b *line) real(name string, v float64) {
-	b.text(name)
-	*b = strconv.AppendFloat(*b, v, 'g', -1, 64)
-}
-
-func (b *line) hex(name string, v uintptr) {
-	b.text(name)
-	b.text("0x")
-	*b = strconv.AppendUint(*b, uint64(v), 16)
-}
-
-// quote appends the first 200 bytes of a C string.
-func (b *line) quote(name string, p uintptr) {
-	b.text(name)
-	if p == 0 {
-		b.text("null")
-		return
-	}
-	s := native.Bytes(p, traceText)
-	*b = strconv.AppendQuote(*b, unsafe.String(unsafe.SliceData(s), len(s)))
-}
+func (b *line) real(v float64) { *b = strconv.AppendFloat(*b, v, 'g', -1, 64) }
 
 // describe appends the arguments and results of a call.
 func (b *line) describe(f fmi2.Function, r *native.Record) {
@@ -151,7 +118,7 @@ func (b *line) describe(f fmi2.Function, r *native.Record) {
 		b.text("=")
 		switch {
 		case a.Float():
-			b.real("", r.Float[a.At])
+			b.real(r.Float[a.At])
 		case !a.Array:
 			b.value(a.Type, unsafe.Pointer(&r.Int[a.At]))
 		case a.Type == "text" && a.Out && native.Stops(r.Status()):
@@ -175,7 +142,8 @@ func (b *line) list(a *fmi2.Argument, r *native.Record) {
 		b.value(a.Type, native.Pointer(r.Int[a.At]+k*a.Size()))
 	}
 	if n > traceItems {
-		b.int("…", int64(n))
+		b.text("…")
+		*b = strconv.AppendUint(*b, uint64(n), 10)
 	}
 	b.text("]")
 }
@@ -184,13 +152,19 @@ func (b *line) list(a *fmi2.Argument, r *native.Record) {
 func (b *line) value(kind string, p unsafe.Pointer) {
 	switch kind {
 	case "ref":
-		b.int("", int64(*(*uint32)(p)))
+		*b = strconv.AppendUint(*b, uint64(*(*uint32)(p)), 10)
 	case "real":
-		b.real("", *(*float64)(p))
+		b.real(*(*float64)(p))
 	case "text":
-		b.quote("", *(*uintptr)(p))
+		if *(*uintptr)(p) == 0 {
+			b.text("null")
+			break
+		}
+		s := native.Bytes(*(*uintptr)(p), traceText)
+		*b = strconv.AppendQuote(*b, unsafe.String(unsafe.SliceData(s), len(s)))
 	case "state", "slot":
-		b.hex("", *(*uintptr)(p))
+		b.text("0x")
+		*b = strconv.AppendUint(*b, *(*uint64)(p), 16)
 	case "kind":
 		b.text(StatusKind(*(*int32)(p)).String())
 	case "status":
@@ -198,8 +172,8 @@ func (b *line) value(kind string, p unsafe.Pointer) {
 	case "interface":
 		b.text("CoSimulation")
 	case "count", "word":
-		b.int("", *(*int64)(p))
+		*b = strconv.AppendInt(*b, *(*int64)(p), 10)
 	default:
-		b.int("", int64(*(*int32)(p)))
+		*b = strconv.AppendInt(*b, int64(*(*int32)(p)), 10)
 	}
 }

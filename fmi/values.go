@@ -60,6 +60,22 @@ func fetch[T number](in *Instance, f fmi2.Function, from, to []T) error {
 	return nil
 }
 
+// convert reads variables whose values have another type in C.
+func convert[C, T any](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T, from func(C) T) error {
+	b, err := stage[C](in, f, vr, len(v))
+	if b == nil {
+		return err
+	}
+	clear(b)
+	if err := in.call(f); err != nil {
+		return err
+	}
+	for k := range v {
+		v[k] = from(b[k])
+	}
+	return nil
+}
+
 func setNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T) error {
 	b, err := stage[T](in, f, vr, len(v))
 	if b == nil {
@@ -93,17 +109,7 @@ func (in *Instance) SetInteger(vr []description.ValueReference, v []int32) error
 
 // GetBoolean reads variables of type Boolean like GetReal.
 func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error {
-	b, err := stage[int32](in, fmi2.GetBoolean, vr, len(v))
-	if b == nil {
-		return err
-	}
-	if err := in.call(fmi2.GetBoolean); err != nil {
-		return err
-	}
-	for k := range v {
-		v[k] = b[k] != 0
-	}
-	return nil
+	return convert(in, fmi2.GetBoolean, vr, v, func(b int32) bool { return b != 0 })
 }
 
 // SetBoolean writes variables of type Boolean like SetReal.
@@ -121,18 +127,7 @@ func (in *Instance) SetBoolean(vr []description.ValueReference, v []bool) error 
 // GetString reads variables of type String like GetReal. It copies the strings
 // (checklist fmi2 47); a null pointer becomes "".
 func (in *Instance) GetString(vr []description.ValueReference, v []string) error {
-	b, err := stage[uintptr](in, fmi2.GetString, vr, len(v))
-	if b == nil {
-		return err
-	}
-	clear(b)
-	if err := in.call(fmi2.GetString); err != nil {
-		return err
-	}
-	for k := range v {
-		v[k] = fmi2.ValidUTF8(native.String(b[k], native.MaxString))
-	}
-	return nil
+	return convert(in, fmi2.GetString, vr, v, func(p uintptr) string { return fmi2.ValidUTF8(native.String(p, native.MaxString)) })
 }
 
 // SetString writes variables of type String like SetReal. It refuses strings with

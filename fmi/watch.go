@@ -14,14 +14,13 @@ import (
 type ProcessWatch struct {
 	guard *native.Guard
 	fmus  []*FMU
-	told  map[string]bool
 }
 
 // WatchProcess returns a watch that restores the present settings of the process.
 // While the watch is in use, the program itself must not change them, except for
 // the signal handlers of Go.
 func WatchProcess(fmus []*FMU) *ProcessWatch {
-	return &ProcessWatch{guard: native.Watch(), fmus: fmus, told: map[string]bool{}}
+	return &ProcessWatch{guard: native.Watch(), fmus: fmus}
 }
 
 // Restore restores what FMUs have changed; no FMU may be called meanwhile. It takes
@@ -29,14 +28,11 @@ func WatchProcess(fmus []*FMU) *ProcessWatch {
 // It returns a sentence for the first change of each kind, with the FMU or the
 // possible FMUs: those that are restored, and those that could not be.
 func (w *ProcessWatch) Restore() (restored, lasting []string) {
-	for _, c := range w.guard.Restore() {
-		if !w.told[c.Kind] {
-			w.told[c.Kind] = true
-			if text := w.who(c) + " " + c.Text; c.Lasting {
-				lasting = append(lasting, text)
-			} else {
-				restored = append(restored, text)
-			}
+	for _, c := range w.guard.News() {
+		if text := w.who(c) + " " + c.Text; c.Lasting {
+			lasting = append(lasting, text)
+		} else {
+			restored = append(restored, text)
 		}
 	}
 	return restored, lasting

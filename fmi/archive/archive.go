@@ -36,16 +36,7 @@ type Limits struct {
 const ratioCountsFrom = 64 << 20
 
 func (m Limits) orDefault() Limits {
-	if m.Entries == 0 {
-		m.Entries = 100_000
-	}
-	if m.Bytes == 0 {
-		m.Bytes = 8 << 30
-	}
-	if m.Ratio == 0 {
-		m.Ratio = 200
-	}
-	return m
+	return Limits{cmp.Or(m.Entries, 100_000), cmp.Or(m.Bytes, 8<<30), cmp.Or(m.Ratio, 200)}
 }
 
 // Rules on archives. A letter after the number of an id marks a variant with another level.
@@ -143,13 +134,13 @@ func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits)
 	start := make([]byte, min(size, 2048))
 	if _, err := src.ReadAt(start, 0); err == nil || errors.Is(err, io.EOF) {
 		if what := diag.Pointer(start); what != "" {
-			mine.Add(diag.AsPointer(ruleZIP), path, "", 0, "%s", what)
+			mine.Add(ruleZIP.WithRemedy(diag.FetchPointer), path, "", 0, "%s", what)
 			return nil, mine.Err()
 		}
 	}
 	if n := lastPart(src, size); n > 0 {
-		mine.Add(ruleZIP, path, "", 0, "the file is part %d of a split archive", n+1)
-		mine.Findings[len(mine.Findings)-1].Remedy = "join the parts with the ZIP tool that made them, or pack the files again into one archive"
+		rule := ruleZIP.WithRemedy("join the parts with the ZIP tool that made them, or pack the files again into one archive")
+		mine.Add(rule, path, "", 0, "the file is part %d of a split archive", n+1)
 		return nil, mine.Err()
 	}
 	z, err := zip.NewReader(src, size)
@@ -231,11 +222,9 @@ func addSaturated(a, b uint64) uint64 {
 type judge struct {
 	list            *diag.List
 	file            string
-	repaired, newer int
-	firstRepair     string
-	why             string
-	firstNew        string
-	firstNeeds      int
+	repaired, newer similar
+	why             string // of the first repair
+	needs           int    // version of the first newer one
 }
 
 // entry checks an entry and cleans its name.
@@ -248,10 +237,8 @@ func (j *judge) entry(f *zip.File) (e entry, ok bool) {
 	if err != nil {
 		return refuse("%v", err)
 	}
-	if why != "" {
-		if j.repaired++; j.repaired == 1 {
-			j.firstRepair, j.why = f.Name, why
-		}
+	if why != "" && j.repaired.add(f.Name) {
+		j.why = why
 	}
 	mode := f.Mode()
 	dir := mode.IsDir() || strings.HasSuffix(f.Name, `\`)
@@ -266,10 +253,8 @@ func (j *judge) entry(f *zip.File) (e entry, ok bool) {
 	case f.UncompressedSize64 > math.MaxInt64 || dir && f.UncompressedSize64 > 0:
 		return refuse("the entry claims an impossible size")
 	}
-	if v := int(f.ReaderVersion & 0xff); v > 20 {
-		if j.newer++; j.newer == 1 {
-			j.firstNew, j.firstNeeds = f.Name, v
-		}
+	if v := int(f.ReaderVersion & 0xff); v > 20 && j.newer.add(f.Name) {
+		j.needs = v
 	}
 	return entry{name, f, dir, link}, true
 }
@@ -281,7 +266,7 @@ const longestLink = 4096
 // lead elsewhere.
 func (a *Archive) follow(l *diag.List) (more uint64) {
 	targets := map[int]*zip.File{}
-	first := ""
+	var links similar
 	for i := range a.entries {
 		e := &a.entries[i]
 		if !e.link {
@@ -294,13 +279,13 @@ func (a *Archive) follow(l *diag.List) (more uint64) {
 		}
 		targets[i] = target
 		more = addSaturated(more, target.UncompressedSize64)
-		first = cmp.Or(first, e.name)
+		links.add(e.name)
 	}
 	for i, target := range targets {
 		a.entries[i].zip, a.entries[i].link = target, false
 	}
-	if len(targets) > 0 {
-		l.Add(ruleLink, a.path, first, 0, "the entry %q is a link and is read as a copy of its target%s", first, like(len(targets)))
+	if links.n > 0 {
+		l.Add(ruleLink, a.path, links.first, 0, "the entry %q is a link and is read as a copy of its target%s", links.first, links)
 	}
 	return more
 }
@@ -332,17 +317,17 @@ func (a *Archive) target(i int) (*zip.File, error) {
 
 // compare reports entries that have the name of another one: equal ones are harmless.
 func (a *Archive) compare(again []entry, l *diag.List) {
-	equal, first := 0, ""
+	var equal similar
 	for _, e := range again {
 		other := &a.entries[a.byName[e.name]]
 		if e.dir || e.link || other.dir || !sameContent(e.zip, other.zip) {
 			l.Add(ruleEntry, a.path, e.zip.Name, 0, "the archive has two entries %q with different contents", e.name)
 			continue
 		}
-		equal, first = equal+1, cmp.Or(first, e.name)
+		equal.add(e.name)
 	}
-	if equal > 0 {
-		l.Add(ruleLink, a.path, first, 0, "the archive has two equal entries %q%s", first, like(equal))
+	if equal.n > 0 {
+		l.Add(ruleLink, a.path, equal.first, 0, "the archive has two equal entries %q%s", equal.first, equal)
 	}
 }
 
@@ -366,21 +351,34 @@ func sameContent(f, g *zip.File) bool {
 	return okA && okB && a == b
 }
 
-// like is the end of a message on the first of n entries.
-func like(n int) string {
-	if n <= 1 {
+// similar counts entries of which only the first one is reported.
+type similar struct {
+	first string
+	n     int
+}
+
+// add counts an entry and reports whether it is the first one.
+func (s *similar) add(name string) bool {
+	if s.n++; s.n == 1 {
+		s.first = name
+	}
+	return s.n == 1
+}
+
+// String is the end of the message on the first one.
+func (s similar) String() string {
+	if s.n <= 1 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d entries like this)", n)
+	return fmt.Sprintf(" (%d entries like this)", s.n)
 }
 
 func (j *judge) summarise() {
-	if j.repaired > 0 {
-		j.list.Add(ruleName, j.file, j.firstRepair, 0, "the name of the entry %q %s%s", j.firstRepair, j.why, like(j.repaired))
+	if j.repaired.n > 0 {
+		j.list.Add(ruleName, j.file, j.repaired.first, 0, "the name of the entry %q %s%s", j.repaired.first, j.why, j.repaired)
 	}
-	if j.newer > 0 {
-		j.list.Add(ruleVersion, j.file, j.firstNew, 0, "the entry needs version %d.%d of the ZIP format%s",
-			j.firstNeeds/10, j.firstNeeds%10, like(j.newer))
+	if j.newer.n > 0 {
+		j.list.Add(ruleVersion, j.file, j.newer.first, 0, "the entry needs version %d.%d of the ZIP format%s", j.needs/10, j.needs%10, j.newer)
 	}
 }
 

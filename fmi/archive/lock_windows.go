@@ -14,10 +14,7 @@ func createLock(path string) (*os.File, error) {
 
 // takeLock locks and returns a lock file whose owner is dead; nil otherwise.
 func takeLock(path string) *os.File {
-	f, err := openAlone(path, syscall.OPEN_EXISTING)
-	if err != nil {
-		return nil
-	}
+	f, _ := openAlone(path, syscall.OPEN_EXISTING)
 	return f
 }
 

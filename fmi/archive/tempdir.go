@@ -46,11 +46,11 @@ type temporary struct {
 }
 
 // registry has the folders and files of this process, for Cleanup, and the places already swept.
-var registry struct {
+var registry = struct {
 	sync.Mutex
 	made  map[*temporary]bool
 	swept map[string]bool
-}
+}{made: map[*temporary]bool{}, swept: map[string]bool{}}
 
 // errTaken means that a sweeper locked a lock file before its owner.
 var errTaken = errors.New("lock file taken")
@@ -76,17 +76,12 @@ func (t *temporary) make(parent, prefix, ext string, create func(path string) er
 		return err
 	}
 	registry.Lock()
-	first := !registry.swept[parent+"\x00"+prefix]
-	if first {
-		if registry.swept == nil {
-			registry.swept = map[string]bool{}
-		}
-		registry.swept[parent+"\x00"+prefix] = true
-	}
+	place := parent + "\x00" + prefix
+	swept := registry.swept[place]
+	registry.swept[place] = true
 	registry.Unlock()
-	if first {
-		// An error of Sweep does no harm.
-		_, _ = Sweep(parent, prefix)
+	if !swept {
+		_, _ = Sweep(parent, prefix) // an error does no harm
 	}
 	for range 100 {
 		if ending.Load() {
@@ -109,9 +104,6 @@ func (t *temporary) make(parent, prefix, ext string, create func(path string) er
 		}
 		t.Path, t.lock = name+ext, lock
 		registry.Lock()
-		if registry.made == nil {
-			registry.made = map[*temporary]bool{}
-		}
 		registry.made[t] = true
 		registry.Unlock()
 		if ending.Load() { // End may have missed it

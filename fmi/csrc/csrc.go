@@ -2,6 +2,7 @@
 package csrc
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -79,11 +80,7 @@ func Library(ctx context.Context, cc []string, dir, out string, args ...string) 
 	case "windows":
 		all = append(all, "-static-libgcc")
 	case "darwin":
-		arch := map[string]string{"amd64": "x86_64"}[runtime.GOARCH]
-		if arch == "" {
-			arch = runtime.GOARCH
-		}
-		all = append(all, "-fPIC", "-arch", arch)
+		all = append(all, "-fPIC", "-arch", cmp.Or(map[string]string{"amd64": "x86_64"}[runtime.GOARCH], runtime.GOARCH))
 	default:
 		all = append(all, "-fPIC", "-Wl,--build-id=none")
 	}

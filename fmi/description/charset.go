@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"golang.org/x/text/encoding"
@@ -117,25 +118,16 @@ func (s *source) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
+// declaration matches an XML declaration with an encoding. The decoder reports a wrong one.
+var declaration = regexp.MustCompile(`^<\?xml[^?]*?encoding[ \t\r\n=]*(?:"([^"?]*)"|'([^'?]*)')[^?]*\?>`)
+
 // declaredEncoding returns the encoding in the XML declaration; without one a document is in UTF-8.
 func declaredEncoding(head []byte) (string, encoding.Encoding, error) {
-	if !bytes.HasPrefix(head, []byte("<?xml")) {
+	match := declaration.FindSubmatch(head)
+	if match == nil {
 		return "", nil, nil
 	}
-	head = head[:max(0, bytes.Index(head, []byte("?>")))]
-	_, value, ok := bytes.Cut(head, []byte("encoding"))
-	if !ok {
-		return "", nil, nil
-	}
-	value = bytes.TrimLeft(value, " \t\r\n=")
-	if len(value) == 0 {
-		return "", nil, nil
-	}
-	end := bytes.IndexByte(value[1:], value[0])
-	if value[0] != '"' && value[0] != '\'' || end < 0 {
-		return "", nil, nil // the decoder reports it
-	}
-	name := string(value[1 : 1+end])
+	name := string(match[1]) + string(match[2])
 	switch strings.ToLower(name) {
 	case "utf-8":
 		return "", nil, nil

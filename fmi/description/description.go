@@ -35,7 +35,7 @@ type ModelDescription struct {
 	byName map[string]int
 }
 
-// CoSimulation is the element of the same name (checklist 14).
+// CoSimulation is the element of the same name, or ModelExchange (checklist 14).
 type CoSimulation struct {
 	ModelIdentifier                        string
 	NeedsExecutionTool                     bool
@@ -49,20 +49,11 @@ type CoSimulation struct {
 	CanSerializeFMUState                   bool
 	ProvidesDirectionalDerivative          bool
 	SourceFiles                            []string
+	CompletedIntegratorStepNotNeeded       bool // of ModelExchange only
 }
 
 // ModelExchange is the element of the same name. macrostep does not run Model Exchange.
-type ModelExchange struct {
-	ModelIdentifier                     string
-	NeedsExecutionTool                  bool
-	CompletedIntegratorStepNotNeeded    bool
-	CanBeInstantiatedOnlyOncePerProcess bool
-	CanNotUseMemoryManagementFunctions  bool
-	CanGetAndSetFMUState                bool
-	CanSerializeFMUState                bool
-	ProvidesDirectionalDerivative       bool
-	SourceFiles                         []string
-}
+type ModelExchange = CoSimulation
 
 // BaseType is the type of a variable. The FMI functions pass Enumeration as Integer.
 type BaseType uint8

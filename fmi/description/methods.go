@@ -36,20 +36,16 @@ func (d *ModelDescription) OutputVariables() []*ScalarVariable {
 
 // Enumeration returns the items of an enumeration type, nil if there is no such type.
 func (d *ModelDescription) Enumeration(declaredType string) []EnumerationItem {
-	for i := range d.Types {
-		if t := &d.Types[i]; t.Name == declaredType {
-			return t.Items
-		}
+	if i := slices.IndexFunc(d.Types, func(t SimpleType) bool { return t.Name == declaredType }); i >= 0 {
+		return d.Types[i].Items
 	}
 	return nil
 }
 
 // Unit returns the unit with this name. The pointer is into d.
 func (d *ModelDescription) Unit(name string) (*unit.Definition, bool) {
-	for i := range d.Units {
-		if d.Units[i].Name == name {
-			return &d.Units[i], true
-		}
+	if i := slices.IndexFunc(d.Units, func(u unit.Definition) bool { return u.Name == name }); i >= 0 {
+		return &d.Units[i], true
 	}
 	return nil, false
 }

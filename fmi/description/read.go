@@ -107,7 +107,7 @@ func (p *reader) read(r io.Reader) {
 	var pointer pointerError
 	switch {
 	case errors.As(err, &pointer):
-		p.add(diag.AsPointer(ruleSchema), "/", 0, "", "%v", err)
+		p.add(ruleSchema.WithRemedy(diag.FetchPointer), "/", 0, "", "%v", err)
 		p.err = errStop
 		return
 	case errors.As(err, &unsupported):
@@ -191,6 +191,36 @@ func (p *reader) child() (*xml.StartElement, bool) {
 	return nil, false
 }
 
+// children reads the children of the innermost open element and its end tag.
+func (p *reader) children(yield func(*xml.StartElement) bool) {
+	for e, ok := p.child(); ok && yield(e); e, ok = p.child() {
+	}
+}
+
+// each reads the children of the innermost open element by their names. Others are not known here.
+func (p *reader) each(read map[string]func(*xml.StartElement)) {
+	for e := range p.children {
+		if known := read[e.Name.Local]; known != nil && e.Name.Space == "" {
+			known(e)
+		} else {
+			p.unknownElement(e)
+		}
+	}
+}
+
+// once is the reading of an element that is known only once.
+func (p *reader) once(read func(*xml.StartElement)) func(*xml.StartElement) {
+	again := false
+	return func(e *xml.StartElement) {
+		if again {
+			p.unknownElement(e)
+			return
+		}
+		again = true
+		read(e)
+	}
+}
+
 // stop ends the reading after an error of the decoder.
 func (p *reader) stop(err error, line int) {
 	var s *xml.SyntaxError
@@ -215,26 +245,18 @@ func (p *reader) syntax(line int, format string, args ...any) {
 
 // unique reports duplicate attributes, which the decoder accepts.
 func (p *reader) unique(attrs []xml.Attr) {
-	duplicate := func(a *xml.Attr) {
-		p.syntax(p.line, "the document is not well-formed: duplicate attribute %s", clip(a.Name.Local))
-	}
+	var seen map[xml.Name]bool
 	if len(attrs) > 64 { // comparing all pairs would take too long
-		seen := make(map[xml.Name]bool, len(attrs))
-		for i := range attrs {
-			if seen[attrs[i].Name] {
-				duplicate(&attrs[i])
-				return
-			}
-			seen[attrs[i].Name] = true
-		}
-		return
+		seen = make(map[xml.Name]bool, len(attrs))
 	}
 	for i := range attrs {
-		for k := range i {
-			if attrs[k].Name == attrs[i].Name {
-				duplicate(&attrs[i])
-				return
-			}
+		name := attrs[i].Name
+		if seen[name] || seen == nil && slices.ContainsFunc(attrs[:i], func(a xml.Attr) bool { return a.Name == name }) {
+			p.syntax(p.line, "the document is not well-formed: duplicate attribute %s", clip(name.Local))
+			return
+		}
+		if seen != nil {
+			seen[name] = true
 		}
 	}
 }
@@ -243,24 +265,13 @@ func (p *reader) unique(attrs []xml.Attr) {
 func (p *reader) skip() {
 	p.opaque++
 	defer func() { p.opaque-- }()
-	for {
-		if _, ok := p.child(); !ok {
-			return
-		}
+	for range p.children {
 		p.skip()
 	}
 }
 
 // none reads an element that has no children.
-func (p *reader) none() {
-	for {
-		e, ok := p.child()
-		if !ok {
-			return
-		}
-		p.unknownElement(e)
-	}
-}
+func (p *reader) none() { p.each(nil) }
 
 // unknownElement reports and skips an element that the schema does not have here.
 func (p *reader) unknownElement(e *xml.StartElement) {

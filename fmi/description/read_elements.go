@@ -8,12 +8,6 @@ import (
 	"github.com/macrostep/macrostep/fmi/unit"
 )
 
-// The sections in the order of the schema (fmi2 13).
-var sectionOrder = map[string]int{
-	"ModelExchange": 1, "CoSimulation": 1, "UnitDefinitions": 2, "TypeDefinitions": 3, "LogCategories": 4,
-	"DefaultExperiment": 5, "VendorAnnotations": 6, "ModelVariables": 7, "ModelStructure": 8,
-}
-
 // attributes reads the attributes of a start tag by name. The target of each is a pointer to a string, flag, count
 // (an xs:unsignedInt) or double, or a function. It reports the required ones that are missing.
 func (p *reader) attributes(e *xml.StartElement, targets map[string]any, required ...string) {
@@ -81,52 +75,45 @@ func (p *reader) root(e *xml.StartElement) {
 	p.readSections()
 }
 
-// readSections reads the children of the root.
+// readSections reads the children of the root, whose numbers are the order of the schema (fmi2 13).
 func (p *reader) readSections() {
-	last := 0
-	for {
-		e, ok := p.child()
-		if !ok {
-			break
-		}
-		section := e.Name.Local
-		order := sectionOrder[section]
-		if e.Name.Space != "" || order == 0 {
-			p.unknownElement(e)
-			continue
-		}
-		if first := p.sections[section]; first > 0 {
-			p.add(ruleSchema, p.path(""), p.line, "", "duplicate element %s; the first is in line %d", section, first)
-			p.skip()
-			continue
-		}
-		p.sections[section] = p.line
-		if order < last {
-			p.add(ruleSchemaLoose, p.path(""), p.line, section, "the element %s is out of order", section)
-		}
-		last = max(last, order)
-		switch section {
-		case "ModelExchange":
-			p.modelExchange(e)
-		case "CoSimulation":
-			p.coSimulation(e)
-		case "UnitDefinitions":
-			p.list1("Unit", p.unit)
-		case "TypeDefinitions":
-			p.list1("SimpleType", p.simpleType)
-		case "LogCategories":
-			p.list1("Category", p.logCategory)
-		case "DefaultExperiment":
-			p.defaultExperiment(e)
-		case "VendorAnnotations":
-			p.d.VendorAnnotations = p.annotations()
-		case "ModelVariables":
+	known := map[string]struct {
+		order int
+		read  func(*xml.StartElement)
+	}{
+		"ModelExchange":     {1, func(e *xml.StartElement) { p.d.ModelExchange = p.offered(e) }},
+		"CoSimulation":      {1, func(e *xml.StartElement) { p.d.CoSimulation = p.offered(e) }},
+		"UnitDefinitions":   {2, func(*xml.StartElement) { p.list1("Unit", p.unit) }},
+		"TypeDefinitions":   {3, func(*xml.StartElement) { p.list1("SimpleType", p.simpleType) }},
+		"LogCategories":     {4, func(*xml.StartElement) { p.list1("Category", p.logCategory) }},
+		"DefaultExperiment": {5, p.defaultExperiment},
+		"VendorAnnotations": {6, func(*xml.StartElement) { p.d.VendorAnnotations = p.annotations() }},
+		"ModelVariables": {7, func(*xml.StartElement) {
 			p.list1("ScalarVariable", p.scalarVariable)
 			p.d.Variables = slices.Concat(p.chunks...)
 			p.chunks = nil
-		case "ModelStructure":
-			p.modelStructure()
+		}},
+		"ModelStructure": {8, p.modelStructure},
+	}
+	last := 0
+	for e := range p.children {
+		name := e.Name.Local
+		section := known[name]
+		if e.Name.Space != "" || section.order == 0 {
+			p.unknownElement(e)
+			continue
 		}
+		if first := p.sections[name]; first > 0 {
+			p.add(ruleSchema, p.path(""), p.line, "", "duplicate element %s; the first is in line %d", name, first)
+			p.skip()
+			continue
+		}
+		p.sections[name] = p.line
+		if section.order < last {
+			p.add(ruleSchemaLoose, p.path(""), p.line, name, "the element %s is out of order", name)
+		}
+		last = max(last, section.order)
+		section.read(e)
 	}
 }
 
@@ -134,18 +121,10 @@ func (p *reader) readSections() {
 func (p *reader) list1(name string, read func(*xml.StartElement)) {
 	at, line, n := p.path(""), p.line, 0
 	p.noAttributes()
-	for {
-		e, ok := p.child()
-		if !ok {
-			break
-		}
-		if e.Name.Local == name && e.Name.Space == "" {
-			read(e)
-			n++
-		} else {
-			p.unknownElement(e)
-		}
-	}
+	p.each(map[string]func(*xml.StartElement){name: func(e *xml.StartElement) {
+		read(e)
+		n++
+	}})
 	if n == 0 && p.err == nil {
 		p.add(ruleSchemaLoose, at, line, "", "the list is empty; it needs at least one %s", name)
 	}
@@ -157,43 +136,39 @@ func (p *reader) noAttributes() {
 	}
 }
 
-func (p *reader) modelExchange(e *xml.StartElement) {
-	m := &ModelExchange{}
-	p.d.ModelExchange = m
-	p.attributes(e, map[string]any{
-		"modelIdentifier":                     p.identifier(&m.ModelIdentifier),
-		"needsExecutionTool":                  &m.NeedsExecutionTool,
-		"completedIntegratorStepNotNeeded":    &m.CompletedIntegratorStepNotNeeded,
-		"canBeInstantiatedOnlyOncePerProcess": &m.CanBeInstantiatedOnlyOncePerProcess,
-		"canNotUseMemoryManagementFunctions":  &m.CanNotUseMemoryManagementFunctions,
-		"canGetAndSetFMUstate":                &m.CanGetAndSetFMUState,
-		"canSerializeFMUstate":                &m.CanSerializeFMUState,
-		"providesDirectionalDerivative":       &m.ProvidesDirectionalDerivative,
-		"providesDirectionalDerivatives":      p.plural(&m.ProvidesDirectionalDerivative),
-	}, "modelIdentifier")
-	p.serialize(m.CanGetAndSetFMUState, &m.CanSerializeFMUState)
-	m.SourceFiles = p.sourceFiles()
-}
-
-func (p *reader) coSimulation(e *xml.StartElement) {
+// offered reads CoSimulation or ModelExchange.
+func (p *reader) offered(e *xml.StartElement) *CoSimulation {
 	c := &CoSimulation{}
-	p.d.CoSimulation = c
-	p.attributes(e, map[string]any{
-		"modelIdentifier":                        p.identifier(&c.ModelIdentifier),
-		"needsExecutionTool":                     &c.NeedsExecutionTool,
-		"canHandleVariableCommunicationStepSize": &c.CanHandleVariableCommunicationStepSize,
-		"canInterpolateInputs":                   &c.CanInterpolateInputs,
-		"maxOutputDerivativeOrder":               &c.MaxOutputDerivativeOrder,
-		"canRunAsynchronuously":                  &c.CanRunAsynchronously,
-		"canBeInstantiatedOnlyOncePerProcess":    &c.CanBeInstantiatedOnlyOncePerProcess,
-		"canNotUseMemoryManagementFunctions":     &c.CanNotUseMemoryManagementFunctions,
-		"canGetAndSetFMUstate":                   &c.CanGetAndSetFMUState,
-		"canSerializeFMUstate":                   &c.CanSerializeFMUState,
-		"providesDirectionalDerivative":          &c.ProvidesDirectionalDerivative,
-		"providesDirectionalDerivatives":         p.plural(&c.ProvidesDirectionalDerivative),
-	}, "modelIdentifier")
-	p.serialize(c.CanGetAndSetFMUState, &c.CanSerializeFMUState)
-	c.SourceFiles = p.sourceFiles()
+	targets := map[string]any{
+		"modelIdentifier":                     p.identifier(&c.ModelIdentifier),
+		"needsExecutionTool":                  &c.NeedsExecutionTool,
+		"canBeInstantiatedOnlyOncePerProcess": &c.CanBeInstantiatedOnlyOncePerProcess,
+		"canNotUseMemoryManagementFunctions":  &c.CanNotUseMemoryManagementFunctions,
+		"canGetAndSetFMUstate":                &c.CanGetAndSetFMUState,
+		"canSerializeFMUstate":                &c.CanSerializeFMUState,
+		"providesDirectionalDerivative":       &c.ProvidesDirectionalDerivative,
+		"providesDirectionalDerivatives":      p.plural(&c.ProvidesDirectionalDerivative),
+	}
+	if e.Name.Local == "ModelExchange" {
+		targets["completedIntegratorStepNotNeeded"] = &c.CompletedIntegratorStepNotNeeded
+	} else {
+		targets["canHandleVariableCommunicationStepSize"] = &c.CanHandleVariableCommunicationStepSize
+		targets["canInterpolateInputs"] = &c.CanInterpolateInputs
+		targets["maxOutputDerivativeOrder"] = &c.MaxOutputDerivativeOrder
+		targets["canRunAsynchronuously"] = &c.CanRunAsynchronously
+	}
+	p.attributes(e, targets, "modelIdentifier")
+	if c.CanSerializeFMUState && !c.CanGetAndSetFMUState { // fmi2 14
+		p.add(ruleSerialize, p.path("canSerializeFMUstate"), p.line, "", "canSerializeFMUstate is true, but canGetAndSetFMUstate is not")
+		c.CanSerializeFMUState = false
+	}
+	p.each(map[string]func(*xml.StartElement){"SourceFiles": func(*xml.StartElement) {
+		p.list1("File", func(e *xml.StartElement) {
+			c.SourceFiles = append(c.SourceFiles, p.onlyName(e))
+			p.none()
+		})
+	}})
+	return c
 }
 
 // plural reads providesDirectionalDerivatives, which some exporters took from a draft of the standard (fmi2 14).
@@ -201,32 +176,6 @@ func (p *reader) plural(to *bool) func(*xml.Attr) {
 	return func(a *xml.Attr) {
 		*to = p.flag(a)
 		p.add(ruleUnknown, p.path(a.Name.Local), p.line, "", "the attribute is read as providesDirectionalDerivative")
-	}
-}
-
-// serialize resets canSerializeFMUstate without canGetAndSetFMUstate (fmi2 14).
-func (p *reader) serialize(getAndSet bool, serialize *bool) {
-	if *serialize && !getAndSet {
-		p.add(ruleSerialize, p.path("canSerializeFMUstate"), p.line, "", "canSerializeFMUstate is true, but canGetAndSetFMUstate is not")
-		*serialize = false
-	}
-}
-
-func (p *reader) sourceFiles() []string {
-	var files []string
-	for {
-		e, ok := p.child()
-		if !ok {
-			return files
-		}
-		if e.Name.Local != "SourceFiles" || e.Name.Space != "" {
-			p.unknownElement(e)
-			continue
-		}
-		p.list1("File", func(e *xml.StartElement) {
-			files = append(files, p.onlyName(e))
-			p.none()
-		})
 	}
 }
 
@@ -239,20 +188,10 @@ func (p *reader) onlyName(e *xml.StartElement) (name string) {
 func (p *reader) unit(e *xml.StartElement) {
 	u := unit.Definition{Name: p.onlyName(e)}
 	p.lines.units = append(p.lines.units, p.line)
-	for {
-		e, ok := p.child()
-		if !ok {
-			break
-		}
-		switch {
-		case e.Name.Local == "BaseUnit" && e.Name.Space == "" && u.Base == nil:
-			u.Base = p.baseUnit(e)
-		case e.Name.Local == "DisplayUnit" && e.Name.Space == "":
-			u.Displays = append(u.Displays, p.displayUnit(e))
-		default:
-			p.unknownElement(e)
-		}
-	}
+	p.each(map[string]func(*xml.StartElement){
+		"BaseUnit":    p.once(func(e *xml.StartElement) { u.Base = p.baseUnit(e) }),
+		"DisplayUnit": func(e *xml.StartElement) { u.Displays = append(u.Displays, p.displayUnit(e)) },
+	})
 	p.d.Units = append(p.d.Units, u)
 }
 
@@ -296,14 +235,8 @@ func (p *reader) displayUnit(e *xml.StartElement) unit.Display {
 var baseTypes = []string{"Real", "Integer", "Boolean", "String", "Enumeration"}
 
 func baseType(e *xml.StartElement) (BaseType, bool) {
-	if e.Name.Space == "" {
-		for i, name := range baseTypes {
-			if e.Name.Local == name {
-				return BaseType(i), true
-			}
-		}
-	}
-	return 0, false
+	i := slices.Index(baseTypes, e.Name.Local)
+	return BaseType(max(i, 0)), i >= 0 && e.Name.Space == ""
 }
 
 func (p *reader) simpleType(e *xml.StartElement) {
@@ -312,11 +245,7 @@ func (p *reader) simpleType(e *xml.StartElement) {
 	line := p.line
 	p.lines.types = append(p.lines.types, line)
 	typed := false
-	for {
-		e, ok := p.child()
-		if !ok {
-			break
-		}
+	for e := range p.children {
 		kind, known := baseType(e)
 		if !known {
 			p.unknownElement(e)
@@ -353,22 +282,14 @@ func (p *reader) simpleType(e *xml.StartElement) {
 	p.d.Types = append(p.d.Types, t)
 }
 
-func (p *reader) items() []EnumerationItem {
-	var items []EnumerationItem
-	for {
-		e, ok := p.child()
-		if !ok {
-			return items
-		}
-		if e.Name.Local != "Item" || e.Name.Space != "" {
-			p.unknownElement(e)
-			continue
-		}
+func (p *reader) items() (items []EnumerationItem) {
+	p.each(map[string]func(*xml.StartElement){"Item": func(e *xml.StartElement) {
 		var it EnumerationItem
 		p.attributes(e, map[string]any{"name": &it.Name, "value": &it.Value, "description": &it.Description}, "name", "value")
 		p.none()
 		items = append(items, it)
-	}
+	}})
+	return items
 }
 
 // realAttribute reads an attribute that Real types and variables share, and
@@ -497,11 +418,7 @@ func (p *reader) scalarVariable(e *xml.StartElement) {
 	p.required(name, "name")
 	p.required(reference, "valueReference")
 	typed := false
-	for {
-		e, ok := p.child()
-		if !ok {
-			break
-		}
+	for e := range p.children {
 		kind, known := baseType(e)
 		switch {
 		case known && typed:
@@ -561,30 +478,16 @@ func (p *reader) startValue(a *xml.Attr, v *ScalarVariable) {
 	}
 }
 
-func (p *reader) modelStructure() {
+func (p *reader) modelStructure(*xml.StartElement) {
 	p.noAttributes()
-	seen := map[string]bool{}
-	for {
-		e, ok := p.child()
-		if !ok {
-			return
-		}
-		name := e.Name.Local
-		if e.Name.Space != "" || seen[name] {
-			name = ""
-		}
-		seen[name] = true
-		switch name {
-		case "Outputs":
-			p.unknowns(&p.d.Outputs, &p.lines.outputs)
-		case "Derivatives":
-			p.unknowns(&p.d.Derivatives, &p.lines.derivatives)
-		case "InitialUnknowns":
-			p.unknowns(&p.d.InitialUnknowns, &p.lines.initialUnknowns)
-		default:
-			p.unknownElement(e)
-		}
+	list := func(to *[]Unknown, lines *[]int) func(*xml.StartElement) {
+		return p.once(func(*xml.StartElement) { p.unknowns(to, lines) })
 	}
+	p.each(map[string]func(*xml.StartElement){
+		"Outputs":         list(&p.d.Outputs, &p.lines.outputs),
+		"Derivatives":     list(&p.d.Derivatives, &p.lines.derivatives),
+		"InitialUnknowns": list(&p.d.InitialUnknowns, &p.lines.initialUnknowns),
+	})
 }
 
 func (p *reader) unknowns(list *[]Unknown, lines *[]int) {

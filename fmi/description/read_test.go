@@ -78,8 +78,10 @@ func TestReadEverything(t *testing.T) {
 	want := &ModelDescription{
 		FMIVersion: "2.0", ModelName: "m <1>", GUID: "{g}", Description: "d", Author: "a", Version: "v", Copyright: "c", License: "l",
 		GenerationTool: "t", GenerationDateAndTime: "2026-01-02T03:04:05Z", VariableNamingConvention: "structured", NumberOfEventIndicators: 7,
-		ModelExchange: &ModelExchange{"me", true, true, true, true, true, true, true, []string{"me.c"}},
-		CoSimulation:  &CoSimulation{"cs", true, true, true, 3, true, true, true, true, true, true, []string{"a.c", "b.c"}},
+		ModelExchange: &ModelExchange{ModelIdentifier: "me", NeedsExecutionTool: true, CompletedIntegratorStepNotNeeded: true,
+			CanBeInstantiatedOnlyOncePerProcess: true, CanNotUseMemoryManagementFunctions: true, CanGetAndSetFMUState: true, CanSerializeFMUState: true,
+			ProvidesDirectionalDerivative: true, SourceFiles: []string{"me.c"}},
+		CoSimulation: &CoSimulation{"cs", true, true, true, 3, true, true, true, true, true, true, []string{"a.c", "b.c"}, false},
 		Units: []unit.Definition{
 			{Name: "U", Base: &unit.Base{Kg: 1, M: 2, S: -3, A: 4, K: 5, Mol: 6, Cd: 7, Rad: 8, Factor: 9.5, Offset: -10}, Displays: []unit.Display{{Name: "D", Factor: 11, Offset: 12}}},
 			{Name: "unknown"},

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -110,10 +111,8 @@ func (p *reader) flag(a *xml.Attr) bool {
 
 // word returns the index of a value in the list of allowed ones.
 func (p *reader) word(a *xml.Attr, words []string) (int, bool) {
-	for i, w := range words {
-		if a.Value == w && w != "" {
-			return i, true
-		}
+	if i := slices.Index(words, a.Value); i >= 0 && a.Value != "" {
+		return i, true
 	}
 	p.badValue(a, "one of "+strings.Join(words, ", "))
 	return 0, false
@@ -151,15 +150,12 @@ func (p *reader) kinds(a *xml.Attr, u *Unknown) bool {
 	if n := len(u.Dependencies); n > 0 {
 		kinds = make([]DependencyKind, 0, n)
 	}
-next:
 	for word := range strings.FieldsSeq(a.Value) {
-		for k, w := range kindWords {
-			if word == w {
-				kinds = append(kinds, DependencyKind(k))
-				continue next
-			}
+		k := slices.Index(kindWords, word)
+		if k < 0 {
+			return bad("%q is not one of %s", clip(word), strings.Join(kindWords, ", "))
 		}
-		return bad("%q is not one of %s", clip(word), strings.Join(kindWords, ", "))
+		kinds = append(kinds, DependencyKind(k))
 	}
 	if !u.Declared {
 		if len(kinds) > 0 {

@@ -70,26 +70,21 @@ func (p *reader) checkExperiment() {
 		p.add(ruleStepSize, path+"/@stepSize", line, "", "the step size %g is not greater than 0", *x.StepSize)
 		x.StepSize = nil
 	}
+	if x.StopTime == nil {
+		return
+	}
 	start := 0.
 	if x.StartTime != nil {
 		start = *x.StartTime
 	}
-	if x.StopTime == nil {
-		return
-	}
-	span := *x.StopTime - start
-	if span <= 0 {
+	c, span := p.d.CoSimulation, *x.StopTime-start
+	switch {
+	case span <= 0:
 		p.add(ruleExperiment, path+"/@stopTime", line, "", "the stop time %g is not after the start time %g", *x.StopTime, start)
-		return
-	}
-	if x.StepSize == nil {
-		return
-	}
-	if *x.StepSize >= span {
+	case x.StepSize == nil:
+	case *x.StepSize >= span:
 		p.add(ruleExperiment, path+"/@stepSize", line, "", "the step size %g is not shorter than the time span %g", *x.StepSize, span)
-		return
-	}
-	if c := p.d.CoSimulation; c != nil && !c.CanHandleVariableCommunicationStepSize {
+	case c != nil && !c.CanHandleVariableCommunicationStepSize:
 		if n := span / *x.StepSize; math.Abs(n-math.Round(n)) > 1e-9*n {
 			p.add(ruleStepSize, path+"/@stepSize", line, "", "the FMU needs a constant step size, but the time span %g is %.6g steps of %g",
 				span, n, *x.StepSize)

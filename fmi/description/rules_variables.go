@@ -1,6 +1,7 @@
 package description
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -91,15 +92,7 @@ func (p *reader) checkDeclaredType(i int, v *ScalarVariable) {
 		p.mergeReal(i, v, &t.Real)
 	case Integer, Enumeration:
 		a, b := &v.Integer, &t.Integer
-		if a.Quantity == "" {
-			a.Quantity = b.Quantity
-		}
-		if a.Min == nil {
-			a.Min = b.Min
-		}
-		if a.Max == nil {
-			a.Max = b.Max
-		}
+		a.Quantity, a.Min, a.Max = cmp.Or(a.Quantity, b.Quantity), cmp.Or(a.Min, b.Min), cmp.Or(a.Max, b.Max)
 	}
 }
 
@@ -108,12 +101,7 @@ func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a 
 
 func (p *reader) mergeReal(i int, v *ScalarVariable, t *RealAttributes) {
 	a, g := &v.Real, p.given[i]
-	if a.Quantity == "" {
-		a.Quantity = t.Quantity
-	}
-	if a.Unit == "" {
-		a.Unit = t.Unit
-	}
+	a.Quantity, a.Unit = cmp.Or(a.Quantity, t.Quantity), cmp.Or(a.Unit, t.Unit)
 	if a.DisplayUnit == "" && a.Unit == t.Unit {
 		a.DisplayUnit = t.DisplayUnit
 	}
@@ -123,27 +111,19 @@ func (p *reader) mergeReal(i int, v *ScalarVariable, t *RealAttributes) {
 	if g&givenUnbounded == 0 {
 		a.Unbounded = t.Unbounded
 	}
-	if a.Min == nil {
-		a.Min = t.Min
-	}
-	if a.Max == nil {
-		a.Max = t.Max
-	}
-	if a.Nominal == nil {
-		a.Nominal = t.Nominal
-	}
+	a.Min, a.Max, a.Nominal = cmp.Or(a.Min, t.Min), cmp.Or(a.Max, t.Max), cmp.Or(a.Nominal, t.Nominal)
 }
 
-// combination is a case of the table of fmi2 19: default and allowed kinds of
-// initial value. The zero value is a combination that is not allowed.
-type combination byte
+// combination is a case of the table of fmi2 19: the allowed kinds of initial value, the default first. It is nil for
+// a combination that is not allowed.
+type combination []Initial
 
-const (
-	caseA combination = 'A' + iota // exact
-	caseB                          // calculated; approx
-	caseC                          // calculated; exact, approx
-	caseD                          // none: inputs
-	caseE                          // none: the independent variable
+var (
+	caseA = combination{Exact}
+	caseB = combination{Calculated, Approx}
+	caseC = combination{Calculated, Exact, Approx}
+	caseD = combination{InitialNone} // inputs
+	caseE = combination{InitialNone} // the independent variable
 )
 
 // combinations is the table of fmi2 19 by causality and variability.
@@ -154,28 +134,6 @@ var combinations = [...][5]combination{
 	Input:               {Continuous: caseD, Discrete: caseD},
 	Output:              {Continuous: caseC, Constant: caseA, Discrete: caseC},
 	Independent:         {Continuous: caseE},
-}
-
-func (c combination) initial() Initial {
-	switch c {
-	case caseA:
-		return Exact
-	case caseB, caseC:
-		return Calculated
-	}
-	return InitialNone
-}
-
-func (c combination) allows(k Initial) bool {
-	switch c {
-	case caseA:
-		return k == Exact
-	case caseB:
-		return k == Approx || k == Calculated
-	case caseC:
-		return k != InitialNone
-	}
-	return k == InitialNone
 }
 
 // defaultVariability returns the replacement of an invalid variability
@@ -202,7 +160,7 @@ func (p *reader) checkKind(i int, v *ScalarVariable) {
 			how = "continuous"
 		}
 		p.at(i, ruleContinuous, "%q is %s and %s; taken as %s", clip(v.Name), v.Type, how, want)
-	case combinations[v.Causality][v.Variability] == 0:
+	case combinations[v.Causality][v.Variability] == nil:
 		want = defaultVariability(v.Causality, v.Type)
 		rule := *ruleVariability
 		rule.Inert = v.Causality != Input && v.Causality != Output // these are extrapolated if continuous
@@ -210,12 +168,12 @@ func (p *reader) checkKind(i int, v *ScalarVariable) {
 	}
 	v.Variability = want
 	c := combinations[v.Causality][v.Variability]
-	if g&givenInitial != 0 && v.Initial != InitialNone && !c.allows(v.Initial) {
-		p.at(i, ruleInitial, "%q is %s and %s and has initial %s; taken as %s", clip(v.Name), v.Causality, v.Variability, v.Initial, c.initial())
+	if g&givenInitial != 0 && v.Initial != InitialNone && !slices.Contains(c, v.Initial) {
+		p.at(i, ruleInitial, "%q is %s and %s and has initial %s; taken as %s", clip(v.Name), v.Causality, v.Variability, v.Initial, c[0])
 		v.Initial = InitialNone
 	}
 	if v.Initial == InitialNone {
-		v.Initial = c.initial()
+		v.Initial = c[0]
 	}
 }
 

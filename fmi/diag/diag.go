@@ -23,15 +23,10 @@ const (
 
 // String returns the lower-case name of the level.
 func (l Level) String() string {
-	switch l {
-	case Info:
-		return "info"
-	case Warning:
-		return "warning"
-	case Error:
-		return "error"
+	if l > Error {
+		return fmt.Sprintf("level(%d)", uint8(l))
 	}
-	return fmt.Sprintf("level(%d)", uint8(l))
+	return []string{"info", "warning", "error"}[l]
 }
 
 // Rule is one requirement on a document or archive.
@@ -43,6 +38,12 @@ type Rule struct {
 	Doc    string // the requirement
 	Remedy string // what the user can do about a violation
 	Ref    string // item of docs/fmi2.md or docs/ssp.md, or source, for example "fmi2 17"
+}
+
+// WithRemedy returns the rule with another remedy, for one finding.
+func (r Rule) WithRemedy(remedy string) *Rule {
+	r.Remedy = remedy
+	return &r
 }
 
 // Place is a place in a document.
@@ -92,29 +93,23 @@ func (f Finding) Brief() string {
 
 // String returns the finding in one line, remedy last.
 func (f Finding) String() string {
-	var b strings.Builder
-	if f.File != "" {
-		b.WriteString(f.File)
-		if f.Line > 0 {
-			fmt.Fprintf(&b, ":%d", f.Line)
-		}
-		b.WriteString(": ")
-	} else if f.Line > 0 {
-		fmt.Fprintf(&b, "line %d: ", f.Line)
-	}
-	if f.Path != "" {
-		b.WriteString(f.Path)
-		b.WriteString(": ")
-	}
-	b.WriteString(f.Message)
+	text := f.Message
 	if f.ID != "" {
-		fmt.Fprintf(&b, " [%s]", f.ID)
+		text += " [" + f.ID + "]"
 	}
 	if f.Remedy != "" {
-		b.WriteString("; ")
-		b.WriteString(f.Remedy)
+		text += "; " + f.Remedy
 	}
-	return b.String()
+	if f.Path != "" {
+		text = f.Path + ": " + text
+	}
+	switch {
+	case f.File != "":
+		text = Place{File: f.File, Line: f.Line}.String() + ": " + text
+	case f.Line > 0:
+		text = fmt.Sprintf("line %d: %s", f.Line, text)
+	}
+	return text
 }
 
 // List collects findings. The zero value is ready to use and not strict.

@@ -52,13 +52,6 @@ const pointerBegin = "version https://git-lfs.github.com/spec/"
 // FetchPointer is what to do about a pointer of Git LFS.
 const FetchPointer = "fetch the file with: git lfs pull"
 
-// AsPointer returns a rule with FetchPointer as its remedy.
-func AsPointer(r *Rule) *Rule {
-	own := *r
-	own.Remedy = FetchPointer
-	return &own
-}
-
 // Pointer describes the content of a file that is a pointer of Git LFS; "" = it is none.
 func Pointer(content []byte) string {
 	const longest = 1024 // by the specification of Git LFS

@@ -631,7 +631,7 @@ func TestOtherLibrary(t *testing.T) {
 		k.Launch = func(bool) (remote.Link, error) {
 			return c.Launcher(host.Place{}).Launch(launch)
 		}
-		k.Begun = func(error) (int, bool) { return 0, true }
+		k.Ended = func(error) (int, bool, bool) { return 0, true, false }
 		k.Lost = func(_ string, cause error) error { return cause }
 		if _, err := k.Open("x.fmu", fmi2.File{Path: path}); (err == nil) != (path == "") {
 			t.Errorf("path %q: %v", path, err)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -82,6 +83,14 @@ func Start(cmd *exec.Cmd, o Options) (*Child, error) {
 	c := &Child{cmd: cmd, group: o.Group, done: make(chan struct{})}
 	go c.wait()
 	return c, nil
+}
+
+// attributes returns the system attributes of a command.
+func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	return cmd.SysProcAttr
 }
 
 // children are the processes that Start has started and that have not been waited for.
@@ -169,13 +178,18 @@ func (c *Child) State() *os.ProcessState { return c.state }
 
 // Within waits up to d for the end of the process and reports whether it has ended.
 func (c *Child) Within(d time.Duration) bool {
+	return Closed(c.done, d) || c.Gone()
+}
+
+// Closed waits up to d until a channel is closed, and reports whether it is.
+func Closed(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case <-c.done:
+	case <-c:
 		return true
 	case <-t.C:
-		return c.Gone()
+		return false
 	}
 }
 

@@ -13,8 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const rssUnit = 1024
-
 // runningImage is a path to the file of the running program, also in a forked child and after the
 // file was removed.
 const runningImage = "/proc/self/exe"
@@ -130,3 +128,16 @@ func EndWithThread() {
 }
 
 const threadPatience = 250 * time.Millisecond
+
+// Memory returns the present memory use of the process in bytes; 0 = unknown.
+func (c *Child) Memory() uint64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", c.Pid()))
+	var all, resident uint64
+	if err != nil {
+		return 0
+	}
+	if _, err := fmt.Sscan(string(text), &all, &resident); err != nil {
+		return 0
+	}
+	return resident * uint64(os.Getpagesize())
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,14 +22,6 @@ func Hand(cmd *exec.Cmd, files ...*os.File) []uintptr {
 		numbers = append(numbers, uintptr(first+k))
 	}
 	return numbers
-}
-
-// attributes returns the system attributes of a command.
-func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	return cmd.SysProcAttr
 }
 
 func setGroup(a *syscall.SysProcAttr) { a.Setpgid = true }
@@ -127,5 +120,9 @@ func Peak(s *os.ProcessState) uint64 {
 	if !ok {
 		return 0
 	}
-	return uint64(u.Maxrss) * rssUnit
+	unit := uint64(1024)
+	if runtime.GOOS == "darwin" {
+		unit = 1
+	}
+	return uint64(u.Maxrss) * unit
 }

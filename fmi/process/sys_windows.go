@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,21 +24,7 @@ func Hand(cmd *exec.Cmd, files ...*os.File) []uintptr {
 	return numbers
 }
 
-// attributes returns the system attributes of a command.
-func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	return cmd.SysProcAttr
-}
-
 func setGroup(a *syscall.SysProcAttr) { a.CreationFlags |= windows.CREATE_NEW_PROCESS_GROUP }
-
-func bind(*syscall.SysProcAttr) {}
-
-func wake(*syscall.SysProcAttr) {}
-
-func awaitEnd(int) bool { return false }
 
 func endGroup(int) {}
 
@@ -75,19 +62,6 @@ func TakeStdin() (*os.File, error) {
 	return old, EmptyStdin()
 }
 
-// LimitMemory does nothing here; see the variant for Linux.
-func LimitMemory(uint64) error { return nil }
-
-// DefaultSignals does nothing here; see the variant for Linux.
-func DefaultSignals() error { return nil }
-
-const runningImage = "" // there is no such path
-
-func raiseStack(uint64) (restore func()) { return func() {} }
-
-// ThreadStack returns 0 for unknown; see the variant for Linux.
-func ThreadStack() uint64 { return 0 }
-
 // Reason returns how a process ended. outside is always false.
 func Reason(s *os.ProcessState) (text string, outside bool) {
 	code := uint32(s.ExitCode())
@@ -98,23 +72,10 @@ func Reason(s *os.ProcessState) (text string, outside bool) {
 }
 
 func exception(code uint32) string {
-	switch code {
-	case 0xC0000005:
-		return "access violation"
-	case 0xC000001D:
-		return "illegal instruction"
-	case 0xC0000094:
-		return "integer division by zero"
-	case 0xC00000FD:
-		return "stack overflow"
-	case 0xC0000409:
-		return "abort"
-	}
-	return "see the list of NTSTATUS codes"
+	names := map[uint32]string{0xC0000005: "access violation", 0xC000001D: "illegal instruction", 0xC0000094: "integer division by zero",
+		0xC00000FD: "stack overflow", 0xC0000409: "abort"}
+	return cmp.Or(names[code], "see the list of NTSTATUS codes")
 }
 
 // Peak returns 0 for unknown; see the variant for Unix.
 func Peak(*os.ProcessState) uint64 { return 0 }
-
-// EndWithThread does nothing here; see the variant for Linux.
-func EndWithThread() {}

@@ -61,7 +61,12 @@ func (l *link) Post(request []byte, most uint64) error {
 		l.limit *= min(time.Duration(n), math.MaxInt64/l.limit)
 		l.watch.begin(l.limit)
 	}
-	if err := l.send(request); err != nil {
+	l.ending = remote.Ends(request)
+	send := l.write
+	if l.shared != nil {
+		send = l.sendShared
+	}
+	if err := send(request); err != nil {
 		return l.ended(l.judge(err))
 	}
 	return nil
@@ -69,7 +74,11 @@ func (l *link) Post(request []byte, most uint64) error {
 
 // Await waits for the answer.
 func (l *link) Await() ([]byte, error) {
-	answer, err := l.receive()
+	receive := l.answer
+	if l.shared != nil {
+		receive = l.receiveShared
+	}
+	answer, err := receive()
 	if err = l.judge(err); err != nil {
 		return nil, l.ended(err)
 	}
@@ -92,21 +101,6 @@ type hungError struct{ limit time.Duration }
 
 func (e *hungError) Error() string {
 	return fmt.Sprintf("it did not return within %v and was ended", e.limit)
-}
-
-func (l *link) send(request []byte) error {
-	l.ending = remote.Ends(request)
-	if l.shared != nil {
-		return l.sendShared(request)
-	}
-	return l.write(request)
-}
-
-func (l *link) receive() ([]byte, error) {
-	if l.shared != nil {
-		return l.receiveShared()
-	}
-	return l.answer()
 }
 
 // write sends a request through the pipe.

@@ -51,10 +51,7 @@ func newProcess(c *process.Child, stdout, stderr *os.File, print func(line strin
 		if stdout.SetReadDeadline(grace) == nil && stderr.SetReadDeadline(grace) == nil {
 			<-read
 		} else {
-			select {
-			case <-read:
-			case <-time.After(outputGrace):
-			}
+			process.Closed(read, outputGrace)
 		}
 		close(p.done)
 	}()
@@ -80,16 +77,7 @@ func (p *workerProcess) read(output *os.File, print func(string)) {
 }
 
 // within waits up to d for the end of process and output, and reports whether they have ended.
-func (p *workerProcess) within(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-p.done:
-		return true
-	case <-t.C:
-		return false
-	}
-}
+func (p *workerProcess) within(d time.Duration) bool { return process.Closed(p.done, d) }
 
 // reason returns how the process ended, and whether it crashed.
 func (p *workerProcess) reason() (text string, crash bool) {

@@ -2,6 +2,8 @@ package fmi2
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -86,76 +88,41 @@ func ValidUTF8(s string) string {
 // so that a message in an error cannot control a terminal.
 func Escaped(s string) string {
 	var b strings.Builder
-	blank := false
-	for _, r := range s {
-		switch {
-		case r == ' ' || r == '\n' || r == '\t' || r == '\r':
-			blank = true
-			continue
-		case blank && b.Len() > 0:
-			b.WriteByte(' ')
-		}
-		blank = false
-		switch {
-		case unicode.IsControl(r):
+	for _, r := range strings.Join(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \n\t\r", r) }), " ") {
+		if unicode.IsControl(r) {
 			fmt.Fprintf(&b, "\\x%02x", r)
-		default:
+		} else {
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
 }
 
+// reference matches ## and the reference to a variable in a message.
+var reference = regexp.MustCompile(`##|#[ribs]\d+#`)
+
 // ExpandReferences replaces #r12# with the name of the Real variable with value reference
 // 12, likewise i, b and s, and ## with # (checklist fmi2 34). Other text is unchanged.
 func ExpandReferences(s string, name func(kind byte, vr uint32) (string, bool)) string {
-	k := strings.IndexByte(s, '#')
-	if k < 0 {
-		return s
-	}
 	var o strings.Builder
-	for ; k >= 0; k = strings.IndexByte(s, '#') {
-		o.WriteString(s[:k])
-		s = s[k:]
-		if strings.HasPrefix(s, "##") {
-			o.WriteByte('#')
-			s = s[2:]
-			continue
+	for {
+		at := reference.FindStringIndex(s)
+		if at == nil {
+			return o.String() + s
 		}
-		if n, text := parseReference(s, name); n > 0 {
-			o.WriteString(text)
-			s = s[n:]
-			continue
-		}
-		o.WriteByte('#')
-		s = s[1:]
-	}
-	o.WriteString(s)
-	return o.String()
-}
-
-// parseReference parses #r12# at the start of s and returns its length, 0 if it is invalid.
-func parseReference(s string, name func(kind byte, vr uint32) (string, bool)) (int, string) {
-	if len(s) < 4 || strings.IndexByte("ribs", s[1]) < 0 {
-		return 0, ""
-	}
-	var vr uint64
-	for i := 2; i < len(s); i++ {
-		switch c := s[i]; {
-		case c >= '0' && c <= '9':
-			if vr = vr*10 + uint64(c-'0'); vr > 1<<32-1 {
-				return 0, ""
+		m := s[at[0]:at[1]]
+		text, known := "#", m == "##"
+		if vr, err := strconv.ParseUint(strings.Trim(m[2:], "#"), 10, 32); err == nil {
+			if n, ok := name(m[1], uint32(vr)); ok {
+				text, known = n, true
 			}
-		case c == '#' && i > 2:
-			if n, ok := name(s[1], uint32(vr)); ok {
-				return i + 1, n
-			}
-			return 0, ""
-		default:
-			return 0, ""
 		}
+		o.WriteString(s[:at[0]] + text)
+		if !known { // only the first # is text
+			at[1] = at[0] + 1
+		}
+		s = s[at[1]:]
 	}
-	return 0, ""
 }
 
 // Bounds on the messages of an FMU within a second, unless Log.All is set. The last message of a Log

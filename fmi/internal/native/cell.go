@@ -1,10 +1,7 @@
 package native
 
 import (
-	"fmt"
 	"math"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -56,53 +53,22 @@ type cell struct {
 	mark    uint64
 }
 
-const (
-	callsRegion = "calls." // of the shared memory: calls.0, calls.1, …
-	cellSize    = 256
-	callsMany   = 256 // cells in a region
-)
+const cellSize = 256
 
 // batchCell marks a used cell. The value is unlikely to occur by accident.
 const batchCell = 0x4d53_6261_7463_6800 // "MSbatch"
 
-// cells are the free cells.
-var cells struct {
-	sync.Mutex
-	free    []*cell
-	regions int
-}
+var cells = process.Pool[cell]{Name: "calls", Many: 256}
 
 // newCell returns a zeroed cell.
-func newCell() *cell {
-	cells.Lock()
-	defer cells.Unlock()
-	if len(cells.free) == 0 {
-		memory := process.Shared().Region(fmt.Sprint(callsRegion, cells.regions), callsMany*cellSize)
-		cells.regions++
-		all := unsafe.Slice((*cell)(unsafe.Pointer(&memory[0])), callsMany)
-		for k := range slices.Backward(all) { // use the first one first
-			cells.free = append(cells.free, &all[k])
-		}
-	}
-	last := len(cells.free) - 1
-	c := cells.free[last]
-	cells.free = cells.free[:last]
+func newCell() (number int, c *cell) {
+	number, c = cells.Take()
 	c.content = [cellSize - 8]byte{}
 	atomic.StoreUint64(&c.mark, batchCell)
-	return c
+	return number, c
 }
 
 func (c *cell) batch() *Batch { return (*Batch)(unsafe.Pointer(&c.content)) }
-
-// freeCells frees cells.
-func freeCells(all []*cell) {
-	cells.Lock()
-	defer cells.Unlock()
-	for _, c := range all {
-		atomic.StoreUint64(&c.mark, 0)
-	}
-	cells.free = append(cells.free, all...)
-}
 
 // Crossing is an active call.
 type Crossing struct {
@@ -115,21 +81,15 @@ type Crossing struct {
 // been overwritten with anything.
 func Crossings(p *process.Page) []Crossing {
 	var out []Crossing
-	for k := uint64(0); ; k++ {
-		memory := p.Find(fmt.Sprint(callsRegion, k))
-		if memory == nil {
-			return out
+	for k, cell := range cells.In(p) {
+		c := cell.read()
+		if again := cell.read(); c.Tag == 0 || again.Tag != c.Tag || again.ID != c.ID { // none, or changing
+			continue
 		}
-		all := unsafe.Slice((*cell)(unsafe.Pointer(&memory[0])), min(len(memory)/cellSize, callsMany))
-		for j := range all {
-			c := all[j].read()
-			if again := all[j].read(); c.Tag == 0 || again.Tag != c.Tag || again.ID != c.ID { // none, or changing
-				continue
-			}
-			c.ID = mixed(c.ID, k<<32|uint64(j))
-			out = append(out, c)
-		}
+		c.ID = mixed(c.ID, uint64(k))
+		out = append(out, c)
 	}
+	return out
 }
 
 // read returns the active call of a cell, with tag 0 for none.

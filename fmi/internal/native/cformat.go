@@ -161,38 +161,22 @@ const (
 	wcharIs16 = runtime.GOOS == "windows"
 )
 
-// signed truncates an argument to the type of the length modifier.
-func signed(u uint64, length string) int64 {
-	switch length {
-	case "hh":
-		return int64(int8(u))
-	case "h":
-		return int64(int16(u))
-	case "", "I32":
-		return int64(int32(u))
-	case "l":
-		if longIs32 {
-			return int64(int32(u))
-		}
+// spare returns the number of bits of an argument that its type does not have, by the length modifier.
+func spare(length string) int {
+	switch {
+	case length == "hh":
+		return 64 - 8
+	case length == "h":
+		return 64 - 16
+	case length == "", length == "I32", length == "l" && longIs32:
+		return 64 - 32
 	}
-	return int64(u)
+	return 0
 }
 
-func unsigned(u uint64, length string) uint64 {
-	switch length {
-	case "hh":
-		return uint64(uint8(u))
-	case "h":
-		return uint64(uint16(u))
-	case "", "I32":
-		return uint64(uint32(u))
-	case "l":
-		if longIs32 {
-			return uint64(uint32(u))
-		}
-	}
-	return u
-}
+func signed(u uint64, length string) int64 { return int64(u<<spare(length)) >> spare(length) }
+
+func unsigned(u uint64, length string) uint64 { return u << spare(length) >> spare(length) }
 
 // wideString copies a wchar_t string of at most limit bytes of UTF-8.
 func wideString(p uintptr, limit int) string {

@@ -24,17 +24,12 @@ func Flush() bool {
 	late := time.NewTimer(flushPatience)
 	defer late.Stop()
 	done := make(chan struct{})
-	select {
-	case flushing <- struct{}{}:
-		go func() {
-			flushStreams()
-			<-flushing
-			close(done)
-		}()
-	case <-late.C:
-		stuck.Store(true)
-		return false
-	}
+	go func() {
+		flushing <- struct{}{}
+		flushStreams()
+		<-flushing
+		close(done)
+	}()
 	select {
 	case <-done:
 		return true

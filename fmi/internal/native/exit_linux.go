@@ -20,11 +20,9 @@ var streamFunctions = sync.OnceValue(func() map[string]uintptr {
 	f := map[string]uintptr{}
 	for _, name := range []string{"_IO_list_lock", "_IO_list_unlock", "_IO_iter_begin", "_IO_iter_end", "_IO_iter_next", "_IO_iter_file",
 		"ftrylockfile", "funlockfile", "fflush_unlocked"} {
-		p, err := libcSymbol(name)
-		if err != nil {
+		if f[name] = inLibc(name); f[name] == 0 {
 			return nil
 		}
-		f[name] = p
 	}
 	return f
 })
@@ -64,14 +62,8 @@ type linkMap struct {
 
 // newest returns the library that was loaded last; nil if the destructors are not ours to call.
 func newest() *linkMap {
-	if startsInC {
-		return nil
-	}
-	if _, err := libcSymbol("gnu_get_libc_version"); err != nil {
-		return nil
-	}
-	debug, err := libcSymbol("_r_debug") // struct r_debug of <link.h>: a version, the first library
-	if err != nil {
+	debug := inLibc("_r_debug") // struct r_debug of <link.h>: a version, the first library
+	if startsInC || debug == 0 || inLibc("gnu_get_libc_version") == 0 {
 		return nil
 	}
 	l := *(**linkMap)(unsafe.Add(Pointer(debug), 8))
@@ -94,10 +86,10 @@ func runDestructors() {
 		return
 	}
 	libraries := dependentsFirst(before.next)
-	if end, err := libcSymbol("__call_tls_dtors"); err == nil { // of this thread's objects in C++, first
+	if end := inLibc("__call_tls_dtors"); end != 0 { // of this thread's objects in C++, first
 		_, _, _ = callForeign(0, end)
 	}
-	if end, err := libcSymbol("__cxa_finalize"); err == nil {
+	if end := inLibc("__cxa_finalize"); end != 0 {
 		_, _, _ = callForeign(withHandlers(libraries), end, 0) // 0: of all libraries, the last one first
 	}
 	for _, l := range libraries {

@@ -9,11 +9,8 @@ import (
 
 // flushStreams flushes the streams of the C library.
 func flushStreams() {
-	if flushed := flushFree(); flushed {
-		return
-	}
-	if flush, err := libcSymbol("fflush"); err == nil {
-		CallInts(flush, 0)
+	if flushed := flushFree(); !flushed {
+		callLibc("fflush", 0)
 	}
 }
 
@@ -21,17 +18,13 @@ func flushStreams() {
 func exit(code int) {
 	runtime.LockOSThread()
 	runDestructors()
-	if exit, err := libcSymbol("exit"); err == nil {
-		CallInts(exit, uintptr(code))
-	}
+	callLibc("exit", uintptr(code))
 }
 
 // leave ends the process without exit handlers.
 func leave(code int) {
 	if runtime.GOOS != "linux" { // Go calls exit of the C library elsewhere
-		if exit, err := libcSymbol("_exit"); err == nil {
-			CallInts(exit, uintptr(code))
-		}
+		callLibc("_exit", uintptr(code))
 	}
 	os.Exit(code)
 }

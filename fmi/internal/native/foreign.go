@@ -1,5 +1,23 @@
 package native
 
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Siblings lists the other shared libraries in the folder of a library.
+func Siblings(path string) (others []string) {
+	entries, _ := os.ReadDir(filepath.Dir(path)) // none if it cannot be read
+	for _, e := range entries {
+		n := e.Name()
+		if e.Type().IsRegular() && n != filepath.Base(path) && (strings.HasSuffix(n, LibrarySuffix) || strings.Contains(n, ".so.")) {
+			others = append(others, filepath.Join(filepath.Dir(path), n))
+		}
+	}
+	return others
+}
+
 // callForeign calls a C function that runs code of an FMU, with integers and C addresses as
 // arguments. modes reports whether it changed the floating-point modes, which are restored.
 func callForeign(t Tag, fn uintptr, args ...uintptr) (ret uintptr, modes bool, err error) {

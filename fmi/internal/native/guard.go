@@ -13,11 +13,12 @@ type Guard struct {
 	dir     string
 	locale  string
 	signals signalTable
+	told    map[string]bool // kinds of changes that News has returned
 }
 
 // Watch returns a guard with the present working directory, locale and signal handlers.
 func Watch() *Guard {
-	g := new(Guard)
+	g := &Guard{told: map[string]bool{}}
 	g.dir, _ = os.Getwd() // "" if unknown; then it is not compared
 	g.locale = Locale()
 	g.signals.read()
@@ -59,13 +60,18 @@ func (g *Guard) Restore() []Change {
 	return out
 }
 
-var cSetLocale = sync.OnceValue(func() uintptr {
-	p, err := libcSymbol("setlocale")
-	if err != nil {
-		return 0
+// News is Restore, but returns only the first change of each kind.
+func (g *Guard) News() (out []Change) {
+	for _, c := range g.Restore() {
+		if !g.told[c.Kind] {
+			g.told[c.Kind] = true
+			out = append(out, c)
+		}
 	}
-	return p
-})
+	return out
+}
+
+var cSetLocale = sync.OnceValue(func() uintptr { return inLibc("setlocale") })
 
 // allCategories is LC_ALL.
 func allCategories() uintptr {

@@ -55,14 +55,10 @@ func (t *signalTable) restore() (signals string, handlers []uintptr) {
 
 // LibraryOf returns the path of the library with a C function, "" if unknown.
 func LibraryOf(fn uintptr) string {
-	f, err := libcSymbol("dladdr")
-	if err != nil {
-		return ""
-	}
 	var mem Memory
 	defer mem.Release()
 	info, err := Slice[uintptr](&mem, 4) // file name, its base; symbol, its address
-	if err != nil || CallInts(f, fn, Address(info)) == 0 {
+	if err != nil || callLibc("dladdr", fn, Address(info)) == 0 {
 		return ""
 	}
 	return String(info[0], maxLocale)

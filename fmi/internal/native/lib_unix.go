@@ -5,8 +5,6 @@ package native
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -77,7 +75,7 @@ func OpenLibrary(path string, t Tag) (h uintptr, modes bool, err error) {
 	if h, err = open(path); err == nil {
 		return h, modes, nil
 	}
-	pending := siblings(path)
+	pending := Siblings(path)
 	for len(pending) > 0 {
 		var failed []string
 		for _, s := range pending { // they may need each other: repeat until none loads
@@ -137,23 +135,6 @@ func dlopen(path string, mode int, t Tag) (h uintptr, modes bool, err error) {
 		why = String(p, MaxString)
 	}
 	return 0, modes, errors.New(why)
-}
-
-// siblings lists the other shared libraries in the folder of path.
-func siblings(path string) []string {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, e := range entries {
-		n := e.Name()
-		if e.Type().IsRegular() && n != filepath.Base(path) &&
-			(strings.HasSuffix(n, LibrarySuffix) || strings.Contains(n, ".so.")) {
-			out = append(out, filepath.Join(filepath.Dir(path), n))
-		}
-	}
-	return out
 }
 
 // loaderRemedy returns the remedy for a message of the dynamic loader.

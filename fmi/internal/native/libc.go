@@ -2,6 +2,20 @@ package native
 
 import "runtime"
 
+// inLibc returns the address of a function or variable of the C library; 0 if it lacks it.
+func inLibc(name string) uintptr {
+	p, _ := libcSymbol(name)
+	return p
+}
+
+// callLibc calls a function of the C library; the result is 0 if it lacks it.
+func callLibc(name string, args ...uintptr) uintptr {
+	if f := inLibc(name); f != 0 {
+		return CallInts(f, args...)
+	}
+	return 0
+}
+
 // BufferLines makes standard output of C line-buffered, also into a pipe, so that the last
 // lines before a crash are not lost.
 func BufferLines() {
@@ -12,11 +26,7 @@ func BufferLines() {
 	case "windows": // has no such mode
 		return
 	}
-	stdout, err := libcSymbol(name)
-	if err != nil {
-		return
-	}
-	if setvbuf, err := libcSymbol("setvbuf"); err == nil {
-		CallInts(setvbuf, *(*uintptr)(Pointer(stdout)), 0, byLine, 0)
+	if stdout := inLibc(name); stdout != 0 {
+		callLibc("setvbuf", *(*uintptr)(Pointer(stdout)), 0, byLine, 0)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -46,7 +47,7 @@ func cfree(p unsafe.Pointer) {
 // collector manages.
 type Memory struct {
 	blocks []unsafe.Pointer
-	cells  []*cell
+	cells  []int
 	// The rest of the block for small pieces, which are adjacent since they are used
 	// together.
 	free []byte
@@ -88,17 +89,18 @@ func (m *Memory) block(size uintptr) (unsafe.Pointer, error) {
 
 // Batch returns a batch that is valid until Release.
 func (m *Memory) Batch() *Batch {
-	c := newCell()
-	m.cells = append(m.cells, c)
+	k, c := newCell()
+	m.cells = append(m.cells, k)
 	b := c.batch()
 	b.Time = math.NaN()
 	return b
 }
 
 func (m *Memory) Release() {
-	if len(m.cells) > 0 {
-		freeCells(m.cells)
+	for _, k := range m.cells {
+		atomic.StoreUint64(&cells.At(k).mark, 0)
 	}
+	cells.Free(m.cells...)
 	m.cells = nil
 	for _, p := range m.blocks {
 		cfree(p)

@@ -114,11 +114,10 @@ var libm = sync.OnceValue(func() uintptr {
 
 // clashing returns the own names that the global scope has, and those that libm has.
 func (n *names) clashing() (global, mathematical []string) {
-	find, err := libcSymbol("dlsym")
-	if err != nil {
+	find, old := inLibc("dlsym"), inLibc("dlvsym") // old is 0 on systems without versions
+	if find == 0 {
 		return nil, nil
 	}
-	old, _ := libcSymbol("dlvsym") // 0 on systems without versions
 	if baseVersion == "" {
 		old = 0
 	}
@@ -159,7 +158,7 @@ func (n *names) single(name string) bool {
 // inseparable returns why the loader cannot prefer own names to those of the global scope, given
 // the names in both; "" if it can. That must not change the meaning of foreign names.
 func (n *names) inseparable(global []string) string {
-	if _, err := libcSymbol("gnu_get_libc_version"); err != nil {
+	if inLibc("gnu_get_libc_version") == 0 {
 		return "the loader of this system cannot prefer those of the FMU"
 	}
 	if k := slices.IndexFunc(global, n.single); k >= 0 {

@@ -2,16 +2,8 @@ package native
 
 // SetThreadStack sets the stack size of new threads in bytes, if the C library supports it.
 func SetThreadStack(size uintptr) {
-	get, err := libcSymbol("pthread_getattr_default_np")
-	if err != nil {
-		return
-	}
-	set, err := libcSymbol("pthread_setattr_default_np")
-	if err != nil {
-		return
-	}
-	resize, err := libcSymbol("pthread_attr_setstacksize")
-	if err != nil {
+	get, set, resize := inLibc("pthread_getattr_default_np"), inLibc("pthread_setattr_default_np"), inLibc("pthread_attr_setstacksize")
+	if get == 0 || set == 0 || resize == 0 {
 		return
 	}
 	const room = 256 // for a pthread_attr_t
@@ -27,7 +19,5 @@ func SetThreadStack(size uintptr) {
 	if int32(CallInts(resize, p, size)) == 0 {
 		CallInts(set, p)
 	}
-	if destroy, err := libcSymbol("pthread_attr_destroy"); err == nil {
-		CallInts(destroy, p)
-	}
+	callLibc("pthread_attr_destroy", p)
 }

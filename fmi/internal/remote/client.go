@@ -35,9 +35,9 @@ type Client struct {
 	All  bool   // the process drops no log messages
 	// Launch starts a process. again is true if it replaces one that has ended.
 	Launch func(again bool) (Link, error)
-	// Begun reports whether an error of a link means that the process has ended, and the
-	// number of calls of the request that were begun, 0 if unknown.
-	Begun func(error) (calls int, ended bool)
+	// Ended reports whether an error of a link means that the process has ended, the number of calls of the request that
+	// were begun, 0 if unknown, and whether only the connection was lost.
+	Ended func(error) (calls int, ended, lost bool)
 	// Lost returns the error for a process that has ended in a call and is not replaced.
 	Lost  func(call string, cause error) error
 	Say   func(text string) // receives warnings about the instance
@@ -87,11 +87,8 @@ func (r *Client) Open(fmu string, f fmi2.File) (l Loaded, err error) {
 	r.out = r.out[:0]
 	r.out.word(askLoad)
 	r.out.word(Version)
-	for _, s := range []string{fmu, f.Path, f.Prefix, f.ID} {
-		r.out.text(s)
-	}
-	r.out.flag(f.Chdir)
-	r.out.text(strings.Join(f.Preload, preloadSeparator))
+	r.out.text(fmu)
+	r.out.file(f)
 	r.out.flag(r.All)
 	r.load = slices.Clone(r.out)
 	for tries := 0; ; tries++ {
@@ -127,7 +124,7 @@ func (e errVersion) Error() string { return string(e) }
 func (r *Client) loaded(answer []byte) (l Loaded, err error) {
 	a := wireReader{rest: answer}
 	switch v := a.word(); {
-	case v != Version && r.Severed != nil: // the host has said that it is the same
+	case v != Version && r.Apart: // the host has said that it is the same
 		return l, ErrWire
 	case v != Version:
 		return l, errVersion(fmt.Sprintf("%s: the process of the FMU uses version %d of the protocol instead of %d: "+
@@ -230,7 +227,7 @@ func (r *Client) Await(b *native.Batch) {
 // underWay returns the call in which a process ended: the number of records begun, the
 // function or the candidates, and the time. If the number is unknown it is 1.
 func (r *Client) underWay(recs []native.Record, err error) (begun int, call string, time float64) {
-	begun, _ = r.Begun(err)
+	begun, _, _ = r.Ended(err)
 	begun = min(begun, len(recs))
 	name := ""
 	if begun > 0 {
@@ -238,7 +235,7 @@ func (r *Client) underWay(recs []native.Record, err error) (begun int, call stri
 	} else {
 		var names []string
 		for k := range recs {
-			names = append(names, fmi2.Function(recs[k].Fn-1).String())
+			names = append(names, called(&recs[k]).String())
 		}
 		name = strings.Join(names, ", ")
 		if n := len(names); n > 1 {
@@ -247,8 +244,8 @@ func (r *Client) underWay(recs []native.Record, err error) (begun int, call stri
 		begun = 1
 	}
 	time = r.Time
-	for _, c := range recs[:begun-1] {
-		if fmi2.Function(c.Fn-1) == fmi2.DoStep {
+	for k := range begun - 1 {
+		if c := &recs[k]; called(c) == fmi2.DoStep {
 			time = c.Float[0] + c.Float[1]
 		}
 	}
@@ -263,7 +260,7 @@ func (r *Client) fail(b *native.Batch, recs []native.Record, err error) {
 	}
 	b.Done = uintptr(begun)
 	recs[begun-1].Ret = fmi2.StatusFatal
-	if fmi2.Function(recs[begun-1].Fn-1) == fmi2.Instantiate {
+	if called(&recs[begun-1]) == fmi2.Instantiate {
 		recs[begun-1].Ret = 0
 	}
 	r.Time = time

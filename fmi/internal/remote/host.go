@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -39,22 +38,15 @@ type instance struct {
 	mem       native.Memory   // lives as long as the process
 	recs      []native.Record // of the present batch
 	fns       []fmi2.Function
-	slots     []uint64 // number of the state in each record with ArgStateSlot
-	kept      []kept
+	slots     []uint64           // number of the state in each record with ArgStateSlot
+	kept      []native.Record    // by the number for requests; Fn is 0 if there is none
 	states    map[uint64]uintptr // fmi2FMUstate by number
 	out       wireWriter
 	scratch   native.Scratch
 	callbacks uintptr
 
-	guard  *native.Guard   // settings of the process before the first instance
-	tidied time.Time       // of the last tidy
-	told   map[string]bool // kinds of changes that have been logged
-}
-
-// kept is a record with a number for requests.
-type kept struct {
-	rec   native.Record
-	there bool
+	guard  *native.Guard // settings of the process before the first instance
+	tidied time.Time     // of the last tidy
 }
 
 // NewHost makes a host. send receives log messages one at a time in any thread; a message is
@@ -107,27 +99,18 @@ type Part struct {
 func AppendGroup(b []byte, parts []Part) []byte {
 	w := wireWriter(b)
 	w.word(askGroup)
-	w.parts(parts)
-	return w
+	return AppendParts(w, parts)
 }
 
 // AppendParts appends parts to b.
 func AppendParts(b []byte, parts []Part) []byte {
 	w := wireWriter(b)
-	w.parts(parts)
-	return w
-}
-
-func (w *wireWriter) parts(list []Part) {
-	for _, p := range list {
-		w.part(p)
+	for _, p := range parts {
+		w.word(p.Instance)
+		w.word(uint64(len(p.Message)))
+		w.raw(p.Message)
 	}
-}
-
-func (w *wireWriter) part(p Part) {
-	w.word(p.Instance)
-	w.word(uint64(len(p.Message)))
-	w.raw(p.Message)
+	return w
 }
 
 // Parts appends the parts of a message to list.
@@ -170,27 +153,13 @@ func Ends(request []byte) bool {
 	return f == fmi2.Terminate || f == fmi2.FreeInstance
 }
 
-// preloadSeparator separates the files of fmi2.File.Preload.
-const preloadSeparator = "\x00"
-
-// preloads splits them.
-func preloads(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, preloadSeparator)
-}
-
 // AppendPlace appends a request that tells a Host where the library of an instance is, and the location of
 // its resources, before that of a Client which does not know them.
 func AppendPlace(b []byte, f fmi2.File, uri string) []byte {
 	w := wireWriter(b)
 	w.word(askPlace)
-	for _, s := range []string{f.Path, f.Prefix, f.ID, uri} {
-		w.text(s)
-	}
-	w.flag(f.Chdir)
-	w.text(strings.Join(f.Preload, preloadSeparator))
+	w.text(uri)
+	w.file(f)
 	return w
 }
 
@@ -212,7 +181,7 @@ func (h *Host) Answer(request []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.out.part(Part{number, answer})
+		h.out = AppendParts(h.out, []Part{{number, answer}})
 	}
 	return h.out, nil
 }
@@ -221,7 +190,7 @@ func (h *Host) Answer(request []byte) ([]byte, error) {
 func (h *Host) answer(number uint64, request []byte) ([]byte, error) {
 	in := h.instances[number]
 	if in == nil {
-		in = &instance{number: number, send: h.send, keep: h.keep, told: map[string]bool{}, states: map[uint64]uintptr{},
+		in = &instance{number: number, send: h.send, keep: h.keep, states: map[uint64]uintptr{},
 			batch: (*native.Batch)(h.progress)}
 		h.instances[number] = in
 	}
@@ -239,9 +208,9 @@ func (h *instance) answer(request []byte) ([]byte, error) {
 		if h.place != nil {
 			return nil, ErrWire // a Client does not choose what is loaded on another machine
 		}
-		h.place = &fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text()}
 		h.uri = r.text()
-		h.place.Chdir, h.place.Preload = r.word() != 0, preloads(r.text())
+		place := r.file()
+		h.place = &place
 		h.out.word(Version)
 	case askLoad:
 		err = h.load(&r)
@@ -269,8 +238,7 @@ func (h *instance) load(r *wireReader) error {
 	if version != Version {
 		return nil
 	}
-	name := r.text()
-	p := fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0, Preload: preloads(r.text())}
+	name, p := r.text(), r.file()
 	all := r.word() != 0
 	if h.place != nil {
 		if p.Path != "" {
@@ -434,11 +402,8 @@ func (h *instance) tidy(interval time.Duration) {
 	if time.Since(h.tidied) < interval {
 		return
 	}
-	for _, c := range h.guard.Restore() {
-		if !h.told[c.Kind] {
-			h.told[c.Kind] = true
-			h.log.Say(fmi2.StatusOK, "in a step the FMU "+c.Text) // the process is its own
-		}
+	for _, c := range h.guard.News() {
+		h.log.Say(fmi2.StatusOK, "in a step the FMU "+c.Text) // the process is its own
 	}
 	h.tidied = time.Now()
 }
@@ -491,13 +456,13 @@ func (h *instance) define(r *wireReader, c *native.Record) (f fmi2.Function, sha
 			}
 		}
 		if id > 0 {
-			for len(h.kept) <= id {
-				h.kept = append(h.kept, kept{})
+			if id >= len(h.kept) {
+				h.kept = append(h.kept, make([]native.Record, id+1-len(h.kept))...)
 			}
-			h.kept[id] = kept{*c, true}
+			h.kept[id] = *c
 		}
-	case id < len(h.kept) && h.kept[id].there && h.kept[id].rec.Fn == h.img.Sym[f]:
-		*c = h.kept[id].rec
+	case id < len(h.kept) && h.kept[id].Fn == h.img.Sym[f]:
+		*c = h.kept[id]
 	default:
 		return f, nil, ErrWire
 	}
@@ -532,8 +497,12 @@ func (h *instance) decode(r *wireReader, k int) error {
 			*to = state
 		case a.Type == "text" && a.Out:
 			clear(unsafe.Slice((*uintptr)(native.Pointer(*to)), a.Elements(c)))
+		case a.Type == "text" && !a.Array:
+			if *to, err = h.string(r.raw(r.word()), true); err != nil { // some FMUs keep the pointers
+				return err
+			}
 		case a.Type == "text":
-			if err := h.readTexts(r, c, a); err != nil {
+			if *to, err = h.readTexts(r, a.Elements(c)); err != nil {
 				return err
 			}
 		case a.In:
@@ -584,34 +553,24 @@ func (h *instance) room(size uintptr, keep bool) (uintptr, error) {
 	return uintptr(p), err
 }
 
-// readTexts reads the strings of an argument.
-func (h *instance) readTexts(r *wireReader, c *native.Record, a fmi2.Argument) error {
-	keep, j := !a.Array, a.At // some FMUs keep the pointers
-	place := func() (uintptr, error) { return h.string(r.raw(r.word()), keep) }
-	var err error
-	if keep {
-		c.Int[j], err = place()
-		return err
-	}
-	n := a.Elements(c)
+// readTexts reads an array of n strings and returns its address.
+func (h *instance) readTexts(r *wireReader, n uintptr) (at uintptr, err error) {
 	if n == 0 {
-		c.Int[j] = 0
-		return nil
+		return 0, nil
 	}
 	if n > uintptr(len(r.rest)) {
-		return ErrWire
+		return 0, ErrWire
 	}
-	if c.Int[j], err = h.scratch.Alloc(8 * n); err != nil {
-		return err
+	if at, err = h.scratch.Alloc(8 * n); err != nil {
+		return 0, err
 	}
-	for k := range n {
-		p, err := place()
-		if err != nil {
-			return err
+	texts := unsafe.Slice((*uintptr)(native.Pointer(at)), n)
+	for k := range texts {
+		if texts[k], err = h.string(r.raw(r.word()), false); err != nil {
+			return 0, err
 		}
-		*(*uintptr)(native.Pointer(c.Int[j] + 8*k)) = p
 	}
-	return nil
+	return at, nil
 }
 
 // string returns the address of a C string; see room.

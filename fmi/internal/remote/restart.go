@@ -19,10 +19,8 @@ type Restart struct {
 // restart holds the data for a restart: the requests up to the end of the initialisation, a
 // saved state, and the requests after it.
 type restart struct {
-	Limit int // largest number of restarts after a crash
-	// Severed reports whether an error is the loss of the connection to a process, which is replaced whatever Limit says; nil =
-	// there is no connection.
-	Severed func(error) bool
+	Limit int  // largest number of restarts after a crash
+	Apart bool // a process to which the connection is lost is replaced whatever Limit says
 	// Serialises: a state will be kept. Until then, the calls after the initialisation are repeated.
 	Serialises bool
 	Made       []Restart // restarts so far
@@ -46,20 +44,19 @@ type restart struct {
 	replaying atomic.Bool
 }
 
-// tape stores requests with their outcomes.
+// tape stores requests as askPlay has them, with their outcomes.
 type tape struct {
-	data     []byte
-	ends     []int // of each request in data
+	data     wireWriter
 	outcomes []uint64
 }
 
 func (t *tape) add(request []byte, outcome uint64) {
-	t.data = append(t.data, request...)
-	t.ends = append(t.ends, len(t.data))
+	t.data.word(uint64(len(request)))
+	t.data.raw(request)
 	t.outcomes = append(t.outcomes, outcome)
 }
 
-func (t *tape) clear() { t.data, t.ends, t.outcomes = t.data[:0], t.ends[:0], t.outcomes[:0] }
+func (t *tape) clear() { t.data, t.outcomes = t.data[:0], t.outcomes[:0] }
 
 // Keep sets the state for a restart to the present state of the instance, serialised. The
 // slice remains in use.
@@ -78,9 +75,13 @@ const (
 )
 
 // Replaceable reports whether processes are replaced, for which data is stored.
-func (s *restart) Replaceable() bool { return s.Limit > 0 || s.Severed != nil }
+func (s *restart) Replaceable() bool { return s.Limit > 0 || s.Apart }
 
-func (s *restart) severed(err error) bool { return s.Severed != nil && err != nil && s.Severed(err) }
+// severed reports whether an error is the loss of the connection.
+func (r *Client) severed(err error) bool {
+	_, _, lost := r.Ended(err)
+	return r.Apart && lost
+}
 
 // Kept reports whether there is a state for a restart.
 func (r *Client) Kept() bool { return r.saved && !r.broken }
@@ -153,7 +154,7 @@ func (r *Client) goOn(recs []native.Record, cause error) error {
 		if failed == nil {
 			return nil
 		}
-		if _, ended := r.Begun(failed); !ended {
+		if _, ended, _ := r.Ended(failed); !ended {
 			return fmt.Errorf("%w; it cannot continue in a new process: %w", cause, failed)
 		}
 		cause, call, at = failed, "a repeated call after a restart", s.time
@@ -194,33 +195,33 @@ func (r *Client) replay() error {
 
 var errOtherway = errors.New("the FMU behaves differently there")
 
-// mostPlay bounds what is repeated by one request, in bytes, if it is more than one call.
+// mostPlay is the number of bytes after which no further request is repeated by the same message.
 const mostPlay = 1 << 18
 
 // play repeats the requests of a tape.
 func (r *Client) play(t *tape) error {
-	for k, at := 0, 0; k < len(t.ends); {
+	left, outcomes := wireReader{rest: t.data}, t.outcomes
+	for len(outcomes) > 0 {
+		next := left
+		for next.raw(next.word()); len(next.rest) > 0 && len(left.rest)-len(next.rest) < mostPlay; {
+			next.raw(next.word())
+		}
 		var m wireWriter
 		m.word(askPlay)
-		for n, from := k, at; n < len(t.ends) && (n == k || len(m)+t.ends[n]-from < mostPlay); n++ {
-			m.word(uint64(t.ends[n] - from))
-			m.raw(t.data[from:t.ends[n]])
-			from = t.ends[n]
-		}
-		answer, err := call(r.link, m)
+		answer, err := call(r.link, append(m, left.rest[:len(left.rest)-len(next.rest)]...))
 		if err != nil {
 			return err
 		}
 		a := wireReader{rest: answer}
 		for more := true; more; more = len(a.rest) > 0 { // at least one outcome
 			switch outcome := a.word(); {
-			case a.bad || k == len(t.ends):
+			case a.bad || len(outcomes) == 0:
 				return ErrWire
-			case outcome != t.outcomes[k]:
+			case outcome != outcomes[0]:
 				return errOtherway
 			}
-			at = t.ends[k]
-			k++
+			left.raw(left.word())
+			outcomes = outcomes[1:]
 		}
 	}
 	return nil
@@ -230,20 +231,16 @@ func (r *Client) play(t *tape) error {
 func (r *Client) putBack(state []byte) error {
 	r.states++
 	id := r.states
-	for _, request := range []func(*wireWriter){
-		func(m *wireWriter) {
-			m.word(uint64(fmi2.DeSerializeFMUState) | wireDefines)
-			m.word(uint64(len(state)))
-			m.raw(state)
-			m.word(id)
-		},
-		func(m *wireWriter) { m.word(uint64(fmi2.SetFMUState) | wireDefines); m.word(id) },
-		func(m *wireWriter) { m.word(uint64(fmi2.FreeFMUState) | wireDefines); m.word(id) },
-	} {
-		var m wireWriter
+	for _, f := range []fmi2.Function{fmi2.DeSerializeFMUState, fmi2.SetFMUState, fmi2.FreeFMUState} {
+		m := wireWriter(nil)
 		m.word(askRun)
 		m.word(1)
-		request(&m)
+		m.word(uint64(f) | wireDefines)
+		if f == fmi2.DeSerializeFMUState {
+			m.word(uint64(len(state)))
+			m.raw(state)
+		}
+		m.word(id)
 		answer, err := call(r.link, m)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -15,7 +16,7 @@ import (
 
 // Version is the version of the messages. The versions of the processes on one machine differ
 // only if the program is replaced during a run.
-const Version = 7
+const Version = 8
 
 // Requests.
 const (
@@ -59,6 +60,18 @@ func (w *wireWriter) text(s string) {
 	w.raw(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
+// file writes where a library is.
+func (w *wireWriter) file(f fmi2.File) {
+	for _, s := range []string{f.Path, f.Prefix, f.ID} {
+		w.text(s)
+	}
+	w.flag(f.Chdir)
+	w.word(uint64(len(f.Preload)))
+	for _, s := range f.Preload {
+		w.text(s)
+	}
+}
+
 // memory writes n bytes of C memory.
 func (w *wireWriter) memory(p, n uintptr) {
 	if n > 0 {
@@ -94,6 +107,14 @@ func (r *wireReader) raw(n uint64) []byte {
 }
 
 func (r *wireReader) text() string { return string(r.raw(r.word())) }
+
+func (r *wireReader) file() fmi2.File {
+	f := fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0}
+	for n := r.word(); n > 0 && !r.bad; n-- {
+		f.Preload = append(f.Preload, r.text())
+	}
+	return f
+}
 
 // memory fills n bytes of C memory.
 func (r *wireReader) memory(p, n uintptr) {

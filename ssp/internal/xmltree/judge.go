@@ -67,7 +67,7 @@ func (p *Reader) Once(key string) bool {
 // that leaves no tree.
 func (p *Reader) Parse(data []byte) *Node {
 	if what := diag.Pointer(data); what != "" {
-		p.List.Add(diag.AsPointer(RuleSchema), p.File, "", 0, "%s", what)
+		p.List.Add(RuleSchema.WithRemedy(diag.FetchPointer), p.File, "", 0, "%s", what)
 		return nil
 	}
 	data, err := decode(data)

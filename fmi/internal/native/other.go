@@ -2,6 +2,14 @@
 
 package native
 
+// What only Linux has does nothing here.
+
+func SetThreadStack(uintptr) {}
+
+func watchForks() {}
+
+func leaveFork() {}
+
 // signalTable is empty, because reading the handlers would need the C library.
 type signalTable struct{}
 

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package native
-
-func watchForks() {}
-
-func leaveFork() {}
