@@ -659,8 +659,8 @@ func (c *modelCorrector) accumulate(j int, corrected bool) {
 	}
 }
 
-// integral returns the integral over the step, divided by its size, of the shape of a degree that is lower if there are few
-// points.
+// integral returns the integral over the step, divided by its size, of the shape of a degree that is lower if there
+// are few points.
 func integral(degree int, start, H float64, times []float64) float64 {
 	degree = min(degree, len(times))
 	p, sum := num.NewShape(degree, start, H, times), 0.0

@@ -68,8 +68,8 @@ func NewBatch(members []*Stepper) (*Batch, error) {
 	return b, nil
 }
 
-// Begin starts a step with all members, if they are in processes of their own, and reports whether they are; Step with the same
-// arguments must follow. In between no other method of the instances may be called.
+// Begin starts a step with all members, if they are in processes of their own, and reports whether they are; Step
+// with the same arguments must follow. In between no other method of the instances may be called.
 func (b *Batch) Begin(t, h float64, read bool) bool {
 	if !b.apart {
 		return false
@@ -89,10 +89,10 @@ func (b *Batch) Begin(t, h float64, read bool) bool {
 	return true
 }
 
-// Step steps the members from member from on, from t by h, with the results of Stepper.Step. It stops at the first one with a
-// status other than OK or Warning; those after it have been stepped, too, if they are in processes of their own. ran counts
-// the members up to that one, and s and err are its status and error; a pending step is a *StatusError with
-// StatusPending. To go on with the members after it, call Step with from = ran.
+// Step steps the members from member from on, from t by h, with the results of Stepper.Step. It stops at the first
+// one with a status other than OK or Warning; those after it have been stepped, too, if they are in processes of
+// their own. ran counts the members up to that one, and s and err are its status and error; a pending step is a
+// *StatusError with StatusPending. To go on with the members after it, call Step with from = ran.
 func (b *Batch) Step(from int, t, h float64, read bool) (ran int, s Status, err error) {
 	if b.apart {
 		return b.collect(from, t, h, read)
@@ -297,7 +297,8 @@ func (c *crossing) weight() uint64 {
 	return 0
 }
 
-// cross makes the calls to the members from member from on, at time t or in a step from t by h. ran, s and err are as in Step.
+// cross makes the calls to the members from member from on, at time t or in a step from t by h. ran, s and err are as
+// in Step.
 func (b *Batch) cross(c *crossing, from int, t, h float64) (ran int, s Status, err error) {
 	weight, n := c.weight(), c.batch
 	n.Recs, n.N = native.Address(c.recs[c.first[from]:]), uintptr(len(c.recs)-c.first[from])

@@ -270,16 +270,16 @@ func (a *abilities) stage(s Subsystem, e *Exchange) error {
 	return nil
 }
 
-// give computes the inputs and derivatives that the members of a group get: their parts of U and DU, which
+// give computes the inputs and derivatives that the members of a batch get: their parts of U and DU, which
 // must be finite, with overridden values.
-func (x *Exec) give(g *bound) error {
+func (x *Exec) give(b *bound) error {
 	sum := 0.0 // NaN if a number is not finite
-	for _, at := range g.in {
+	for _, at := range b.in {
 		for _, v := range x.U[at.from:at.to] {
 			sum += v - v
 		}
 	}
-	for m, parts := range g.slopes {
+	for m, parts := range b.slopes {
 		for _, at := range parts {
 			for _, v := range x.DU[m][at.from:at.to] {
 				sum += v - v
@@ -287,12 +287,12 @@ func (x *Exec) give(g *bound) error {
 		}
 	}
 	if sum != 0 {
-		return x.unbounded(g)
+		return x.unbounded(b)
 	}
 	if x.steering == nil {
 		return nil
 	}
-	for _, i := range g.members {
+	for _, i := range b.members {
 		from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
 		copy(x.given[from:to], x.steering.inputs(i, x.U[from:to]))
 		for m := range x.slopes[i] {
@@ -302,11 +302,11 @@ func (x *Exec) give(g *bound) error {
 	return nil
 }
 
-// unbounded returns an error that names the input of a group whose extrapolated value is not finite, or the
+// unbounded returns an error that names the input of a batch whose extrapolated value is not finite, or the
 // output that is the reason.
-func (x *Exec) unbounded(g *bound) error {
-	values := append([][]float64{x.U}, x.DU[:len(g.slopes)]...)
-	for _, at := range g.in {
+func (x *Exec) unbounded(b *bound) error {
+	values := append([][]float64{x.U}, x.DU[:len(b.slopes)]...)
+	for _, at := range b.in {
 		for k := at.from; k < at.to; k++ {
 			if y := x.Sys.source[k]; y >= 0 && x.U[k]-x.U[k] != 0 && x.Y[y]-x.Y[y] != 0 {
 				return x.notFinite(y, fmt.Sprintf("in the step from t = %.12g s", x.point))

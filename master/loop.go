@@ -120,8 +120,8 @@ func (r *Run) accept(reached, H float64, whole bool) {
 	r.alg.Accept(r.x, r.t)
 }
 
-// terminate ends the run regularly at the present point, because a subsystem has ended the simulation there or, if within is
-// true, in the step from there.
+// terminate ends the run regularly at the present point, because a subsystem has ended the simulation there or, if
+// within is true, in the step from there.
 func (r *Run) terminate(end *StepError, within bool) error {
 	r.phase = finished
 	r.ended = end.Error()

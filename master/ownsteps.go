@@ -39,8 +39,8 @@ func newOwnSteps(s *System) *ownSteps {
 	return o
 }
 
-// see compares the outputs of an accepted macro step with those before it, where subsystems were stepped, while the steps
-// of some are open.
+// see compares the outputs of an accepted macro step with those before it, where subsystems were stepped, while the
+// steps of some are open.
 func (o *ownSteps) see(x *Exec) {
 	o.open = false
 	o.before, o.changed = o.changed, o.before

@@ -97,8 +97,8 @@ func (r *Run) showPoint() error {
 	return nil
 }
 
-// Recording is timed at the first points, then at every timedEach-th. That is prime, so that rows that are written every few
-// points are met as often as they should be.
+// Recording is timed at the first points, then at every timedEach-th. That is prime, so that rows that are written
+// every few points are met as often as they should be.
 const timedFirst, timedEach = 16, 17
 
 // timed returns the weight of recording the present point in the time of all; 0 = it is not timed.

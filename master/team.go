@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Team is some subsystems that step over the same time, and whose states are saved and restored together, in as few calls
-// as possible. It is used once the subsystems are initialised.
+// Team is some subsystems that step over the same time, and whose states are saved and restored together, in as few
+// calls as possible. It is used once the subsystems are initialised.
 type Team struct {
 	x       *Exec
 	batches []bound
@@ -178,8 +178,8 @@ func (s *solo) Restore(states []State) (failed int, err error) {
 // inputs of member i for piece j, which begins at time t, into U and DU, on the thread of the member.
 func (s *Team) InPieces(n int, stage func(i, j int, t float64)) { s.pieces, s.stage = n, stage }
 
-// Step advances all members from t by H with the inputs in U and their derivatives in DU, and reads their outputs. It stops
-// at the first failure, except on other threads. The error is a *StepError.
+// Step advances all members from t by H with the inputs in U and their derivatives in DU, and reads their outputs. It
+// stops at the first failure, except on other threads. The error is a *StepError.
 func (s *Team) Step(ctx context.Context, t, H float64) error {
 	s.ctx, s.t, s.H = ctx, t, H
 	switch {
@@ -193,8 +193,8 @@ func (s *Team) Step(ctx context.Context, t, H float64) error {
 	return s.stepBatches()
 }
 
-// stepBatches steps the batches one after the other, while others step in the background. It waits for all of these even if
-// another batch fails. The error is that of the first batch that fails, in their order.
+// stepBatches steps the batches one after the other, while others step in the background. It waits for all of these
+// even if another batch fails. The error is that of the first batch that fails, in their order.
 func (s *Team) stepBatches() (first error) {
 	at := len(s.batches)
 	fails := func(k int, err error) {
@@ -371,8 +371,8 @@ func (x *Exec) terminated() *StepError {
 	return nil
 }
 
-// Restore restores the states and outputs of all members at the last accepted communication point, from where they can be
-// stepped again.
+// Restore restores the states and outputs of all members at the last accepted communication point, from where they
+// can be stepped again.
 func (s *Team) Restore() error {
 	if len(s.batches) == 0 {
 		return nil

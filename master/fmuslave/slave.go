@@ -446,8 +446,8 @@ func (s *Slave) SetDiscrete(v *master.Values) error {
 	return nil
 }
 
-// PrepareInputDerivatives makes the following steps send derivatives up to order. It must be called before
-// groups are made.
+// PrepareInputDerivatives makes the following steps send derivatives up to order. Batches that have been
+// made before do not.
 func (s *Slave) PrepareInputDerivatives(order int) error {
 	if order > s.derivatives {
 		return fmt.Errorf("%w: the FMU accepts input derivatives up to order %d, not %d; choose a lower order",

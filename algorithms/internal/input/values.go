@@ -154,8 +154,8 @@ func (a *Approximation) Slope(k, m int) float64 {
 	return a.eval(p, k, &p.start[m])
 }
 
-// eval returns the polynomial of input k at the time of the weights w: the sum of the weighted values at its nodes, with the
-// same rounding on every platform.
+// eval returns the polynomial of input k at the time of the weights w: the sum of the weighted values at its nodes,
+// with the same rounding on every platform.
 func (a *Approximation) eval(p *polynomial, k int, w *[num.MaxNodes]float64) float64 {
 	if a.known[k] {
 		return 0 + float64(w[0]*a.lines[0][k]) + float64(w[1]*a.lines[1][k])
