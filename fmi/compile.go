@@ -154,7 +154,8 @@ func (f *FMU) listedSources(sources string, add adder) ([]string, error) {
 		if len(files) == 0 {
 			return nil, add(ruleSources, "sources", "there is no C file in the folder sources")
 		}
-		add(ruleGuessed, "sources", "the FMU does not list the files to compile; macrostep compiles %s", strings.Join(files, ", "))
+		add(ruleGuessed, "sources", "the FMU does not list the files to compile; macrostep compiles %s",
+			strings.Join(files, ", "))
 	}
 	slices.Sort(files) // some lists name a file twice
 	files = slices.Compact(files)

@@ -223,7 +223,8 @@ func (f *FMU) Locate() (*diag.List, error) {
 
 func (f *FMU) findPlace(add adder) error {
 	if f.Description == nil || f.Description.CoSimulation == nil {
-		return add(ruleSymbol.WithRemedy("export the FMU for Co-Simulation"), "modelDescription.xml", "the FMU does not offer Co-Simulation")
+		return add(ruleSymbol.WithRemedy("export the FMU for Co-Simulation"), "modelDescription.xml",
+			"the FMU does not offer Co-Simulation")
 	}
 	dir, err := filepath.Abs(f.Dir)
 	if err != nil {
@@ -322,7 +323,8 @@ func (f *FMU) CheckNames(l *diag.List) {
 
 func (f *FMU) checkNames(replaced string, add adder) {
 	if replaced != "" {
-		_ = add(ruleNames, f.place.inside, "the FMU gets functions or variables of this process instead of its own: %s", replaced)
+		_ = add(ruleNames, f.place.inside, "the FMU gets functions or variables of this process instead of its own: %s",
+			replaced)
 	}
 }
 

@@ -201,7 +201,8 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepErro
 		}
 		last, H = H, shorter
 	}
-	return 0, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
+	return 0, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w",
+		r.t, last, cause)
 }
 
 // ending returns the error of a subsystem that has ended the simulation within a step; nil = it has not.

@@ -347,7 +347,8 @@ func (x *Exec) judge(i int, t, H, reached float64, err error) error {
 }
 
 func (x *Exec) failed(i int, t, H, reached float64, err error) *StepError {
-	return &StepError{Subsystem: x.Sys.Infos[i].Name, Source: x.Sys.Infos[i].Source, T: t, H: H, Reached: reached, Err: err}
+	info := x.Sys.Infos[i]
+	return &StepError{Subsystem: info.Name, Source: info.Source, T: t, H: H, Reached: reached, Err: err}
 }
 
 // arrived returns ErrDiscard if a step ended early, because its outputs would be taken for those at t+H.
@@ -412,7 +413,8 @@ func (x *Exec) restoreBatch(b *bound) error {
 func (x *Exec) notListed(b *bound) error {
 	for _, i := range b.members {
 		if x.saver[i] == nil {
-			return fmt.Errorf("%s: %w: the algorithm restores its state without having listed it (Plan.Rollback)", x.Sys.Infos[i], ErrCapability)
+			return fmt.Errorf("%s: %w: the algorithm restores its state without having listed it (Plan.Rollback)",
+				x.Sys.Infos[i], ErrCapability)
 		}
 	}
 	return nil

@@ -218,7 +218,8 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 				"nothing (explicit or gauss-seidel, without discard=shorten), and tell the exporter", info, ErrCapability, replay.Unpromised)
 		}
 		if replay.Untested != "" {
-			r.warn(fmt.Sprintf("%s: its rollback is not fully tested: %s; if it does not work, the results are wrong", info, replay.Untested))
+			r.warn(fmt.Sprintf("%s: its rollback is not fully tested: %s; if it does not work, the results are wrong",
+				info, replay.Untested))
 		}
 		if replay.AtStart == "" {
 			continue

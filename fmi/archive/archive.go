@@ -285,7 +285,8 @@ func (a *Archive) follow(l *diag.List) (more uint64) {
 		a.entries[i].zip, a.entries[i].link = target, false
 	}
 	if links.n > 0 {
-		l.Add(ruleLink, a.path, links.first, 0, "the entry %q is a link and is read as a copy of its target%s", links.first, links)
+		l.Add(ruleLink, a.path, links.first, 0, "the entry %q is a link and is read as a copy of its target%s",
+			links.first, links)
 	}
 	return more
 }
@@ -375,10 +376,12 @@ func (s similar) String() string {
 
 func (j *judge) summarise() {
 	if j.repaired.n > 0 {
-		j.list.Add(ruleName, j.file, j.repaired.first, 0, "the name of the entry %q %s%s", j.repaired.first, j.why, j.repaired)
+		j.list.Add(ruleName, j.file, j.repaired.first, 0, "the name of the entry %q %s%s",
+			j.repaired.first, j.why, j.repaired)
 	}
 	if j.newer.n > 0 {
-		j.list.Add(ruleVersion, j.file, j.newer.first, 0, "the entry needs version %d.%d of the ZIP format%s", j.needs/10, j.needs%10, j.newer)
+		j.list.Add(ruleVersion, j.file, j.newer.first, 0, "the entry needs version %d.%d of the ZIP format%s",
+			j.needs/10, j.needs%10, j.newer)
 	}
 }
 

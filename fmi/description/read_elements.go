@@ -159,7 +159,8 @@ func (p *reader) offered(e *xml.StartElement) *CoSimulation {
 	}
 	p.attributes(e, targets, "modelIdentifier")
 	if c.CanSerializeFMUState && !c.CanGetAndSetFMUState { // fmi2 14
-		p.add(ruleSerialize, p.path("canSerializeFMUstate"), p.line, "", "canSerializeFMUstate is true, but canGetAndSetFMUstate is not")
+		p.add(ruleSerialize, p.path("canSerializeFMUstate"), p.line, "",
+			"canSerializeFMUstate is true, but canGetAndSetFMUstate is not")
 		c.CanSerializeFMUState = false
 	}
 	p.each(map[string]func(*xml.StartElement){"SourceFiles": func(*xml.StartElement) {
