@@ -252,16 +252,14 @@ func (b *Batch) crossing(what kind) (*crossing, error) {
 	}
 	c := &crossing{}
 	for _, m := range b.members {
-		fns := m.fns
 		switch what {
 		case saveStates:
-			fns = []fmi2.Function{fmi2.GetFMUState}
+			c.fns = append(c.fns, []fmi2.Function{fmi2.GetFMUState})
 		case restoreStates:
-			fns = []fmi2.Function{fmi2.SetFMUState}
-		case stepOnly, stepAndRead:
-			fns = m.fns[:m.length(what == stepAndRead)]
+			c.fns = append(c.fns, []fmi2.Function{fmi2.SetFMUState})
+		default:
+			c.fns = append(c.fns, m.fns[:m.length(what == stepAndRead)])
 		}
-		c.fns = append(c.fns, fns)
 	}
 	n := 0
 	for _, fns := range c.fns {
@@ -321,8 +319,7 @@ func (b *Batch) meter(c *crossing, from int, weight uint64) {
 		if next <= done && next < len(c.recs) {
 			end = uint64(c.recs[next-1].Ret) // the time stamp after the member
 		}
-		spent := weight * native.Span(start, end)
-		b.members[k].in.spend(spent)
+		b.members[k].in.spend(native.Span(start, end), weight)
 		if start = end; next >= done {
 			return
 		}

@@ -402,16 +402,16 @@ func (in *Instance) await(b *native.Batch) {
 
 // crossed evaluates time and floating-point modes of a crossing.
 func (in *Instance) crossed(b *native.Batch) {
-	in.spend(native.Span(b.Start, b.End))
+	in.spend(native.Span(b.Start, b.End), 1)
 	if b.Modes != 0 {
 		in.changedModes(b.Records())
 	}
 }
 
-// spend adds the ticks of a crossing.
-func (in *Instance) spend(ticks uint64) {
+// spend adds the ticks of a crossing, which stands for so many.
+func (in *Instance) spend(ticks, weight uint64) {
 	in.spent = ticks
-	in.ticks += ticks
+	in.ticks += weight * ticks
 }
 
 // changedModes logs, once for an FMU, that it changed the floating-point modes, and in

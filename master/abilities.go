@@ -50,7 +50,7 @@ func abilitiesOf(s Subsystem, info *Info) (a abilities) {
 	a.serializer, _ = As[StateSerializer](s)
 	a.archiver, _ = As[Archiver](s)
 	a.priced, _ = As[Priced](s)
-	if b, ok := As[Batcher](s); ok && b.BatchKey() != nil {
+	if b, ok := s.(Batcher); ok && b.BatchKey() != nil { // a decorator hides it, or its methods would not be called
 		a.batcher = b
 	}
 	a.initializer, _ = As[Initializer](s)

@@ -272,3 +272,42 @@ func (g notedAway) Step(ctx context.Context, t, H float64, read bool) (int, floa
 	*g.calls = append(*g.calls, "end")
 	return g.Batch.Step(ctx, t, H, read)
 }
+
+// Of several failures that of the first subsystem counts, however subsystems are batched or spread over threads.
+func TestFirstFailure(t *testing.T) {
+	for _, keys := range []string{"kkk", "klk", "kll", "klm"} {
+		for workers := 1; workers <= 3; workers++ {
+			var subs []master.Subsystem
+			for i := range keys {
+				failAt := 3
+				if i == 0 {
+					failAt = 0
+				}
+				subs = append(subs, &member{crossings: new(int), key: keys[i : i+1], failAt: failAt,
+					Linear: mastertest.NewLinear("abc"[i:i+1], mastertest.Matrices{A: [][]float64{{-1}}, C: [][]float64{{1}}}, []float64{1})})
+			}
+			_, err := made(t, system(t, subs), explicit(t, algorithms.Config{}), master.Options{Stop: 1, Step: 0.1, Workers: workers}).Run(t.Context())
+			if step := (*master.StepError)(nil); !errors.As(err, &step) || step.Subsystem != "b" {
+				t.Errorf("batches %s, %d workers: %v", keys, workers, err)
+			}
+		}
+	}
+}
+
+// The state that a subsystem could not replace is kept, and freed in the end.
+func TestStateKeptAfterFailure(t *testing.T) {
+	m := &member{Linear: mastertest.Oscillator()[0], crossings: new(int)}
+	subs := []master.Subsystem{single{m}, mastertest.Oscillator()[1]}
+	r := made(t, system(t, subs, mastertest.OscillatorConnections()...), preset(t, "implicit", nil), master.Options{Stop: 1, Step: 0.01})
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Step(t.Context())
+	m.full = true
+	if _, failed := r.Step(t.Context()); err != nil || failed == nil {
+		t.Errorf("%v, %v", err, failed)
+	}
+	if _, err := r.Close(); err == nil || m.Calls.Free != 1 {
+		t.Errorf("%v: %d states are freed", err, m.Calls.Free)
+	}
+}

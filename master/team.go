@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// Team is some subsystems that step over the same time, and whose states are saved and restored together, in as few
-// calls as possible. It is used once the subsystems are initialised.
+// Team is some subsystems that step over the same time, and whose states are saved and restored together, in
+// as few calls as possible. It is used once the subsystems are initialised.
 type Team struct {
 	x       *Exec
 	batches []bound
+	parts   [][]int // of each thread: indices of its batches
 
 	step, save, restore *Phase
 
@@ -26,9 +27,12 @@ type Team struct {
 // bound is a batch with what the run exchanges with its members.
 type bound struct {
 	members []int
+	places  []int // of the members in the team
 	batch   Batch // nil = not used yet
 	offered bool  // it has its inputs for the present step
 	begun   bool  // the step has begun in the background
+	err     error // of the present step
+	failed  int   // place in the team of the member with the error
 
 	in, out  []span   // the parts of U and Y of the members
 	slopes   [][]span // and of DU, by order
@@ -43,57 +47,52 @@ type bound struct {
 // span is a part of a vector, from the first entry to below the last.
 type span struct{ from, to int }
 
-// NewTeam makes a team of some subsystems. Those with the same BatchKey are called together, in order.
+// NewTeam makes a team of some subsystems. Those of one thread with the same BatchKey are called together, in order.
 func (x *Exec) NewTeam(members []int) *Team {
 	s := &Team{x: x, pieces: 1}
-	var firsts []int
-	for _, batch := range x.batches(members) {
-		s.batches, firsts = append(s.batches, bound{members: batch}), append(firsts, batch[0])
+	type key struct {
+		batch  any
+		worker int
 	}
-	s.step = x.crew.phase(firsts, func(k int) error { return s.stepBatch(&s.batches[k]) })
+	at, part := map[key]int{}, map[int]int{}
+	var firsts, owners []int // of batches, of parts: a member
+	for place, i := range members {
+		k := key{nil, x.crew.owner[i]}
+		if batcher := x.able[i].batcher; batcher != nil {
+			k.batch = batcher.BatchKey()
+		}
+		b, ok := at[k]
+		if !ok || k.batch == nil {
+			b = len(s.batches)
+			at[k], s.batches, firsts = b, append(s.batches, bound{}), append(firsts, i)
+			if p, ok := part[k.worker]; ok {
+				s.parts[p] = append(s.parts[p], b)
+			} else {
+				part[k.worker], s.parts, owners = len(s.parts), append(s.parts, []int{b}), append(owners, i)
+			}
+		}
+		s.batches[b].members = append(s.batches[b].members, i)
+		s.batches[b].places = append(s.batches[b].places, place)
+	}
+	s.step = x.crew.phase(owners, func(p int) error { s.stepPart(s.parts[p]); return nil })
 	s.save = x.crew.phase(firsts, func(k int) error { return x.saveBatch(&s.batches[k]) })
 	s.restore = x.crew.phase(firsts, func(k int) error { return x.restoreBatch(&s.batches[k]) })
 	return s
 }
 
-// batches splits members into those that can be called together, in order.
-func (x *Exec) batches(members []int) [][]int {
-	type key struct {
-		batch  any
-		worker int
-	}
-	var all [][]int
-	at := map[key]int{}
-	for _, i := range members {
-		batcher := x.able[i].batcher
-		if batcher == nil {
-			all = append(all, []int{i})
-			continue
-		}
-		k := key{batcher.BatchKey(), x.crew.owner[i]}
-		b, ok := at[k]
-		if !ok {
-			b = len(all)
-			at[k], all = b, append(all, nil)
-		}
-		all[b] = append(all[b], i)
-	}
-	return all
-}
-
 // alone returns the batch of subsystem i alone.
 func (x *Exec) alone(i int) *bound {
 	if x.solo[i] == nil {
-		x.solo[i] = &bound{members: []int{i}}
+		x.solo[i] = &bound{members: []int{i}, places: []int{0}}
 	}
 	return x.solo[i]
 }
 
 // bind makes the batch before its first use.
-func (x *Exec) bind(b *bound) (err error) {
+func (x *Exec) bind(b *bound) error {
 	exchange := make([]Exchange, len(b.members))
 	var subs []Subsystem
-	b.varies = true
+	*b = bound{members: b.members, places: b.places, varies: true}
 	for k, i := range b.members {
 		info, e := x.Sys.Infos[i], &exchange[k]
 		in, out := span{x.Sys.InAt[i], x.Sys.InAt[i+1]}, span{x.Sys.OutAt[i], x.Sys.OutAt[i+1]}
@@ -120,7 +119,10 @@ func (x *Exec) bind(b *bound) (err error) {
 	b.states = make([]State, len(b.members))
 	first := b.members[0]
 	if batcher := x.able[first].batcher; batcher != nil {
-		b.batch, err = batcher.NewBatch(subs, exchange)
+		batch, err := batcher.NewBatch(subs, exchange)
+		if err == nil {
+			b.batch = batch
+		}
 		return err
 	}
 	b.batch = &solo{subs[0], &x.able[first], &exchange[0], &x.seconds[first]}
@@ -166,7 +168,10 @@ func (s *solo) Step(ctx context.Context, t, h float64, read bool) (ran int, reac
 }
 
 func (s *solo) Save(states []State) (failed int, err error) {
-	states[0], err = s.able.saver.SaveState(states[0])
+	state, err := s.able.saver.SaveState(states[0])
+	if err == nil {
+		states[0] = state
+	}
 	return 0, err
 }
 
@@ -178,62 +183,72 @@ func (s *solo) Restore(states []State) (failed int, err error) {
 // inputs of member i for piece j, which begins at time t, into U and DU, on the thread of the member.
 func (s *Team) InPieces(n int, stage func(i, j int, t float64)) { s.pieces, s.stage = n, stage }
 
-// Step advances all members from t by H with the inputs in U and their derivatives in DU, and reads their outputs. It
-// stops at the first failure, except on other threads. The error is a *StepError.
+// Step advances all members from t by H with the inputs in U and their derivatives in DU, and reads their outputs.
+// The error is that of the first member that fails; members after it may have been stepped. If that is a failed
+// step, it is a *StepError.
 func (s *Team) Step(ctx context.Context, t, H float64) error {
 	s.ctx, s.t, s.H = ctx, t, H
-	switch {
-	case len(s.batches) == 0:
-		return nil
-	case !s.x.crew.alone():
-		return s.step.Run()
-	case len(s.batches) == 1:
-		return s.stepBatch(&s.batches[0])
+	if len(s.batches) == 1 && s.x.crew.alone() {
+		b := &s.batches[0]
+		s.stepBatch(b)
+		return b.err
 	}
-	return s.stepBatches()
-}
-
-// stepBatches steps the batches one after the other, while others step in the background. It waits for all of these
-// even if another batch fails. The error is that of the first batch that fails, in their order.
-func (s *Team) stepBatches() (first error) {
-	at := len(s.batches)
-	fails := func(k int, err error) {
-		if err != nil && k < at {
-			first, at = err, k
-		}
+	if err := s.step.Run(); err != nil { // a panic
+		return err
 	}
-	if s.pieces == 1 && s.stage == nil {
-		for k := 0; k < at; k++ {
-			b := &s.batches[k]
-			err := s.x.offer(b, s.t, s.H)
-			b.offered = err == nil
-			b.begun = b.offered && b.batch.Begin(s.t, s.H)
-			fails(k, err)
-		}
-	}
-	for k := 0; k < at; k++ {
-		if b := &s.batches[k]; !b.begun {
-			fails(k, s.stepBatch(b))
-		}
-	}
+	var first error
+	at := math.MaxInt
 	for k := range s.batches {
-		if b := &s.batches[k]; b.begun {
-			fails(k, s.stepBatch(b))
+		if b := &s.batches[k]; b.err != nil && b.failed < at {
+			first, at = b.err, b.failed
 		}
 	}
 	return first
 }
 
+// stepPart steps the batches of one thread one after the other, while others step in the background. After a failure
+// it steps only those that may contain an earlier member that fails, so that the error depends neither on threads nor
+// on processes, and waits for those in the background.
+func (s *Team) stepPart(part []int) {
+	at := math.MaxInt
+	for _, k := range part {
+		b := &s.batches[k]
+		b.err, b.offered, b.begun = nil, false, false
+		if s.pieces > 1 || s.stage != nil || b.places[0] > at {
+			continue
+		}
+		if b.err = s.x.offer(b, s.t, s.H); b.err != nil {
+			b.failed = b.places[0]
+			at = min(at, b.failed)
+			continue
+		}
+		b.offered, b.begun = true, b.batch.Begin(s.t, s.H)
+	}
+	for _, background := range []bool{false, true} {
+		for _, k := range part {
+			b := &s.batches[k]
+			if b.err != nil || b.begun != background || !background && b.places[0] > at {
+				continue
+			}
+			if s.stepBatch(b); b.err != nil {
+				at = min(at, b.failed)
+			}
+		}
+	}
+}
+
 // stepBatch takes the present step with the members of a batch, piece by piece.
-func (s *Team) stepBatch(b *bound) error {
+func (s *Team) stepBatch(b *bound) {
 	if s.pieces == 1 && s.stage == nil {
-		return s.x.stepBatch(s.ctx, b, s.t, s.H, true)
+		b.err = s.x.stepBatch(s.ctx, b, s.t, s.H, true)
+		return
 	}
 	t, h := s.t, s.H
 	for j := range s.pieces {
 		if s.pieces > 1 {
 			if s.ctx.Err() != nil {
-				return context.Cause(s.ctx)
+				b.err, b.failed = context.Cause(s.ctx), b.places[0]
+				return
 			}
 			h = s.H / float64(s.pieces)
 			t = BeginOf(s.t+s.H*float64(j)/float64(s.pieces), h, s.t+s.H)
@@ -243,11 +258,10 @@ func (s *Team) stepBatch(b *bound) error {
 				s.stage(i, j, t)
 			}
 		}
-		if err := s.x.stepBatch(s.ctx, b, t, h, j == s.pieces-1); err != nil {
-			return err
+		if b.err = s.x.stepBatch(s.ctx, b, t, h, j == s.pieces-1); b.err != nil {
+			return
 		}
 	}
-	return nil
 }
 
 // BeginOf returns the start of a piece of size h of a macro step that ends at end: t, or slightly less,
@@ -261,8 +275,9 @@ func BeginOf(t, h, end float64) float64 {
 	return t
 }
 
-// stepBatch steps a batch from t by h.
+// stepBatch steps a batch from t by h. After an error b.failed is the place of its member.
 func (x *Exec) stepBatch(ctx context.Context, b *bound, t, h float64, read bool) error {
+	b.failed = b.places[0]
 	if !b.offered {
 		if err := x.offer(b, t, h); err != nil {
 			return err
@@ -281,7 +296,9 @@ func (x *Exec) stepBatch(ctx context.Context, b *bound, t, h float64, read bool)
 		x.steps[i]++
 	}
 	if err != nil {
-		if err := x.judge(b.members[max(ran-1, 0)], t, h, reached, err); err != nil {
+		k := max(ran-1, 0)
+		if err := x.judge(b.members[k], t, h, reached, err); err != nil {
+			b.failed = b.places[k]
 			return err
 		}
 	}

@@ -24,7 +24,9 @@ type slaves struct {
 	members []*Slave
 	calls   *fmi.Batch
 	in, out []transfer // inputs and outputs of the members
-	begun   bool       // a step has begun
+	begun   bool       // a step has begun, or failed to begin:
+	refuses int        // the number of members up to the one that did not take its inputs
+	refused error
 	states  []*fmi.FMUState
 }
 
@@ -59,45 +61,51 @@ func (s *Slave) NewBatch(members []master.Subsystem, exchange []master.Exchange)
 		b.out = append(b.out, transfers(x.Out, m.stepper.RealOut[:len(x.Out)])...)
 	}
 	var err error
-	b.calls, err = fmi.NewBatch(steppers)
-	return b, err
-}
-
-// Begin starts a step in processes of their own. Errors of the preparation are left to Step.
-func (b *slaves) Begin(t, h float64) bool {
-	b.begun = b.members[0].config.Options.Launcher != nil
-	if b.begun {
-		_, err := b.prepare(true)
-		b.begun = err == nil && b.calls.Begin(t, h, true)
+	if b.calls, err = fmi.NewBatch(steppers); err != nil {
+		return nil, err
 	}
-	return b.begun
+	return b, nil
 }
 
-// prepare stages the inputs of a step.
-func (b *slaves) prepare(read bool) (ran int, err error) {
+// Begin starts a step in processes of their own.
+func (b *slaves) Begin(t, h float64) bool {
+	if b.members[0].config.Options.Launcher == nil {
+		return false
+	}
+	if b.begun = true; b.prepare(true) {
+		b.calls.Begin(t, h, true)
+	}
+	return true
+}
+
+// prepare stages the inputs of a step, and reports whether all members took them.
+func (b *slaves) prepare(read bool) bool {
+	b.refused = nil
 	for k, m := range b.members {
 		if m.linear.displaced || m.stringsDirty {
-			if err := m.settle(); err != nil {
-				return k + 1, err
+			if b.refused = m.settle(); b.refused == nil {
+				b.refused = m.writeStrings()
 			}
-			if err := m.writeStrings(); err != nil {
-				return k + 1, err
+			if b.refused != nil {
+				b.refuses = k + 1
+				return false
 			}
 		}
 		m.stale = m.stale && !read
 	}
 	carry(b.in)
-	return 0, nil
+	return true
 }
 
 // Step goes on with the members after one whose step is pending, or that ends the simulation at the end of the step.
 func (b *slaves) Step(ctx context.Context, t, h float64, read bool) (ran int, reached float64, err error) {
 	if !b.begun {
-		if ran, err := b.prepare(read); err != nil {
-			return ran, t, err
-		}
+		b.prepare(read)
 	}
 	b.begun = false
+	if b.refused != nil {
+		return b.refuses, t, b.refused
+	}
 	n := len(b.members)
 	ended, end := n, error(nil) // the first member that ends the simulation at t+h
 	for from := 0; from < n; {

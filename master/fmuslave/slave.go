@@ -483,7 +483,7 @@ func (s *Slave) Step(ctx context.Context, t, H float64) (float64, error) {
 }
 
 // after evaluates the outcome of a step (fmi2 51–55). err is that of the call that returned the status,
-// which may be any of the batch.
+// which may be any call of the step.
 func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err error) (float64, error) {
 	if pending(status, err) {
 		if err = s.await(ctx, t, H); err == nil {
@@ -507,7 +507,7 @@ func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err 
 // other function it is an error.
 func pending(status fmi.Status, err error) bool {
 	var refused *fmi.StatusError
-	return status == fmi.StatusPending && (err == nil || errors.As(err, &refused) && refused.Func == "fmi2DoStep")
+	return status == fmi.StatusPending && errors.As(err, &refused) && refused.Func == "fmi2DoStep"
 }
 
 // derivativesRefused adds the remedy for an FMU that declares canInterpolateInputs without doing so.

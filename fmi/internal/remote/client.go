@@ -431,7 +431,7 @@ func (r *Client) readTexts(a *wireReader, p, n uintptr) error {
 // ReadMessage decodes a log message of a Host.
 func ReadMessage(instance string, message []byte) (m native.Message, ok bool) {
 	a := wireReader{rest: message}
-	a.word() // its number, see Group
+	a.word() // its number, see AppendGroup
 	m = native.Message{Instance: instance, Status: int32(a.word()), Category: a.text(), Text: a.text()}
 	return m, !a.bad
 }
