@@ -19,8 +19,8 @@ func (s *Slave) BatchKey() any {
 	return batchKey{s.config.Options.Launcher != nil}
 }
 
-// slaves is a batch of FMUs. Before a step it passes each its inputs, and after it reads the outputs.
-type slaves struct {
+// batch calls several FMUs together. Before a step it passes each its inputs, and after it reads the outputs.
+type batch struct {
 	members []*Slave
 	calls   *fmi.Batch
 	in, out []transfer // inputs and outputs of the members
@@ -48,7 +48,7 @@ func carry(all []transfer) {
 
 // NewBatch makes a batch of slaves. An Exchange without slices leaves staging and reading to SetInputs and Outputs.
 func (s *Slave) NewBatch(members []master.Subsystem, exchange []master.Exchange) (master.Batch, error) {
-	b := &slaves{states: make([]*fmi.FMUState, len(members))}
+	b := &batch{states: make([]*fmi.FMUState, len(members))}
 	var steppers []*fmi.Stepper
 	for k, member := range members {
 		m, _ := master.As[*Slave](member)
@@ -68,7 +68,7 @@ func (s *Slave) NewBatch(members []master.Subsystem, exchange []master.Exchange)
 }
 
 // Begin starts a step in processes of their own.
-func (b *slaves) Begin(t, h float64) bool {
+func (b *batch) Begin(t, h float64) bool {
 	if b.members[0].config.Options.Launcher == nil {
 		return false
 	}
@@ -79,7 +79,7 @@ func (b *slaves) Begin(t, h float64) bool {
 }
 
 // prepare stages the inputs of a step, and reports whether all members took them.
-func (b *slaves) prepare(read bool) bool {
+func (b *batch) prepare(read bool) bool {
 	b.refused = nil
 	for k, m := range b.members {
 		if m.linear.displaced || m.stringsDirty {
@@ -98,7 +98,7 @@ func (b *slaves) prepare(read bool) bool {
 }
 
 // Step goes on with the members after one whose step is pending, or that ends the simulation at the end of the step.
-func (b *slaves) Step(ctx context.Context, t, h float64, read bool) (ran int, reached float64, err error) {
+func (b *batch) Step(ctx context.Context, t, h float64, read bool) (ran int, reached float64, err error) {
 	if !b.begun {
 		b.prepare(read)
 	}
@@ -148,7 +148,7 @@ func (s *Slave) complete(t, h float64) error {
 }
 
 // Save saves the states of all members.
-func (b *slaves) Save(states []master.State) (failed int, err error) {
+func (b *batch) Save(states []master.State) (failed int, err error) {
 	for k, m := range b.members {
 		if err := m.settle(); err != nil {
 			return k, err
@@ -165,7 +165,7 @@ func (b *slaves) Save(states []master.State) (failed int, err error) {
 }
 
 // Restore returns all members to their saved states. It keeps staged inputs.
-func (b *slaves) Restore(states []master.State) (failed int, err error) {
+func (b *batch) Restore(states []master.State) (failed int, err error) {
 	for k := range b.members {
 		b.states[k], _ = states[k].(*fmi.FMUState)
 	}

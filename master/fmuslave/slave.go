@@ -336,7 +336,7 @@ func (s *Slave) SetParameter(k int, v master.Values) error {
 	}
 	s.starts.before.remove(g.variable)
 	s.starts.before.add(g.variable, value)
-	return s.set(s.instance, batch{{g.variable, value}})
+	return s.set(s.instance, valueList{{g.variable, value}})
 }
 
 // EvalInit sets the staged inputs and reads the outputs, in initialisation mode.

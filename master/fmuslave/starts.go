@@ -13,28 +13,28 @@ import (
 
 // startValues holds all values set before the first step: inputs inside initialisation mode, other variables
 // before it is entered (fmi2 39, 42).
-type startValues struct{ before, inside batch }
+type startValues struct{ before, inside valueList }
 
-// batch is a list of values that are set together.
-type batch []expectation
+// valueList is a list of values that are set together.
+type valueList []expectation
 
-func (b *batch) add(v *description.ScalarVariable, value Value) {
+func (b *valueList) add(v *description.ScalarVariable, value Value) {
 	*b = append(*b, expectation{v, value})
 }
 
 // remove removes a variable.
-func (b *batch) remove(v *description.ScalarVariable) {
+func (b *valueList) remove(v *description.ScalarVariable) {
 	*b = slices.DeleteFunc(*b, func(x expectation) bool { return aliasOf(x.variable) == aliasOf(v) })
 }
 
 // of returns the values of one kind.
-func (b batch) of(kind master.Kind) batch {
+func (b valueList) of(kind master.Kind) valueList {
 	return slices.DeleteFunc(slices.Clone(b), func(x expectation) bool { return kindOf(x.variable.Type) != kind })
 }
 
-// set sets the values of a batch. After Discard, which does not put the FMU into an error state, the values
+// set sets the values of a list. After Discard, which does not put the FMU into an error state, the values
 // are set one by one to find the refused one.
-func (s *Slave) set(in *fmi.Instance, b batch) error {
+func (s *Slave) set(in *fmi.Instance, b valueList) error {
 	for kind := master.Real; kind <= master.String; kind++ {
 		some := b.of(kind)
 		err := some.send(in, kind)
@@ -55,7 +55,7 @@ func (s *Slave) set(in *fmi.Instance, b batch) error {
 }
 
 // send sets values of one kind in one call.
-func (b batch) send(in *fmi.Instance, kind master.Kind) error {
+func (b valueList) send(in *fmi.Instance, kind master.Kind) error {
 	if len(b) == 0 {
 		return nil
 	}
@@ -84,8 +84,8 @@ func (b batch) send(in *fmi.Instance, kind master.Kind) error {
 var setters = [...]string{master.Real: "fmi2SetReal", master.Integer: "fmi2SetInteger",
 	master.Boolean: "fmi2SetBoolean", master.String: "fmi2SetString"}
 
-// refusal adds the values of a batch to the error of a setter.
-func (s *Slave) refusal(err error, b batch) error {
+// refusal adds the values of a list to the error of a setter.
+func (s *Slave) refusal(err error, b valueList) error {
 	var refused *fmi.StatusError
 	if !errors.As(err, &refused) {
 		return err
@@ -123,7 +123,7 @@ func (s *Slave) refusedInput(err error) error {
 		return err
 	}
 	u := s.Staged()
-	var b batch
+	var b valueList
 	for k, g := range s.in {
 		b.add(g.variable, Value{Real: u.Real[k]})
 	}

@@ -38,5 +38,5 @@ func (s *Slave) drives(v *description.ScalarVariable) bool {
 // SetTunable sets a parameter or an input between two steps.
 func (s *Slave) SetTunable(k int, v master.Scalar) error {
 	value := Value{Real: v.Real, Integer: v.Integer, Boolean: v.Boolean, String: v.Text}
-	return s.set(s.instance, batch{{s.tunables[k].variable, value}})
+	return s.set(s.instance, valueList{{s.tunables[k].variable, value}})
 }
