@@ -92,7 +92,7 @@ func (x *Exec) alone(i int) *bound {
 func (x *Exec) bind(b *bound) error {
 	exchange := make([]Exchange, len(b.members))
 	var subs []Subsystem
-	*b = bound{members: b.members, places: b.places, varies: true}
+	*b = bound{members: b.members, places: b.places, failed: b.places[0], varies: true}
 	for k, i := range b.members {
 		info, e := x.Sys.Infos[i], &exchange[k]
 		in, out := span{x.Sys.InAt[i], x.Sys.InAt[i+1]}, span{x.Sys.OutAt[i], x.Sys.OutAt[i+1]}
