@@ -311,3 +311,30 @@ func TestStateKeptAfterFailure(t *testing.T) {
 		t.Errorf("%v: %d states are freed", err, m.Calls.Free)
 	}
 }
+
+// A panic on another thread is that of the subsystem that panics, and counts after the failure of an earlier one.
+func TestPanicOfBatch(t *testing.T) {
+	for _, c := range []struct {
+		fails, panics int
+		want          string
+	}{{-1, 3, "panic near subsystem f3"}, {-1, 5, "panic near subsystem f5"}, {0, 3, "f0: step from"}, {5, 3, "panic near subsystem f3"}} {
+		for workers := 2; workers <= 3; workers++ {
+			var subs []master.Subsystem
+			for i := range 6 {
+				f := newFake(fmt.Sprint("f", i), 0, 1)
+				f.step = func(t, H float64) (float64, error) {
+					switch {
+					case i == c.panics && t > 0.45:
+						panic("on purpose")
+					case i == c.fails && t > 0.45:
+						return t, errors.New("fails")
+					}
+					return t + H, nil
+				}
+				subs = append(subs, f)
+			}
+			_, err := newRun(t, system(t, subs), master.Options{Stop: 1, Step: 0.1, Workers: workers}).Run(t.Context())
+			contains(t, fmt.Sprintf("%+v, %d workers", c, workers), err, c.want)
+		}
+	}
+}

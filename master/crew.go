@@ -181,10 +181,8 @@ func (c *crew) phase(subsystems []int, do func(m int) error) *Phase {
 func (p *Phase) part(at int) {
 	m := 0
 	defer func() {
-		if at > 0 {
-			if v := recover(); v != nil {
-				p.c.errs[at], p.c.at[at] = p.c.panicked(p.names[m], v), m
-			}
+		if v := recover(); v != nil { // also of the run's own thread, which has to wait for the others
+			p.c.errs[at], p.c.at[at] = p.c.panicked(p.names[m], v), m
 		}
 	}()
 	for m = range p.owner {

@@ -193,7 +193,7 @@ func (s *Team) Step(ctx context.Context, t, H float64) error {
 		s.stepBatch(b)
 		return b.err
 	}
-	if err := s.step.Run(); err != nil { // a panic
+	if err := s.step.Run(); err != nil {
 		return err
 	}
 	var first error
@@ -210,9 +210,17 @@ func (s *Team) Step(ctx context.Context, t, H float64) error {
 // it steps only those that may contain an earlier member that fails, so that the error depends neither on threads nor
 // on processes, and waits for those in the background.
 func (s *Team) stepPart(part []int) {
+	var b *bound
+	if crew := s.x.crew; !crew.alone() {
+		defer func() { // as in Phase.part, for one batch of several
+			if v := recover(); v != nil {
+				b.err, b.failed = crew.panicked(b.members[0], v), b.places[0]
+			}
+		}()
+	}
 	at := math.MaxInt
 	for _, k := range part {
-		b := &s.batches[k]
+		b = &s.batches[k]
 		b.err, b.offered, b.begun = nil, false, false
 		if s.pieces > 1 || s.stage != nil || b.places[0] > at {
 			continue
@@ -226,7 +234,7 @@ func (s *Team) stepPart(part []int) {
 	}
 	for _, background := range []bool{false, true} {
 		for _, k := range part {
-			b := &s.batches[k]
+			b = &s.batches[k]
 			if b.err != nil || b.begun != background || !background && b.places[0] > at {
 				continue
 			}
@@ -289,7 +297,9 @@ func (x *Exec) stepBatch(ctx context.Context, b *bound, t, h float64, read bool)
 	stepped := ran
 	if err == nil && ran < len(b.members) {
 		err = fmt.Errorf("%w: it kept the rest of its batch from stepping", ErrDiscard)
-	} else if err != nil && errors.Is(err, ErrTerminated) && arrived(t, h, reached) == nil {
+	} else if err == nil {
+		err = arrived(t, h, reached)
+	} else if errors.Is(err, ErrTerminated) && arrived(t, h, reached) == nil {
 		stepped = len(b.members)
 	}
 	for _, i := range b.members[:stepped] {
