@@ -68,15 +68,16 @@ func NewBatch(members []*Stepper) (*Batch, error) {
 	return b, nil
 }
 
-// Begin starts a step with all members, if they are in processes of their own, and reports whether they are; Step
-// with the same arguments must follow. In between no other method of the instances may be called.
-func (b *Batch) Begin(t, h float64, read bool) bool {
+// Begin starts a step with the first n members, if they are in processes of their own, and reports whether they are;
+// Step with the same arguments must follow, for which the others count as stepped. In between no other method of the
+// instances may be called.
+func (b *Batch) Begin(n int, t, h float64, read bool) bool {
 	if !b.apart {
 		return false
 	}
 	b.begun = true
 	clear(b.sent)
-	for k, m := range b.members {
+	for k, m := range b.members[:n] {
 		if err := m.check(t, h); err != nil {
 			b.sent[k] = sent{status: StatusErr, err: err}
 			break
@@ -134,7 +135,7 @@ func (b *Batch) Step(from int, t, h float64, read bool) (ran int, s Status, err 
 func (b *Batch) collect(from int, t, h float64, read bool) (ran int, s Status, err error) {
 	if from == 0 {
 		if !b.begun {
-			b.Begin(t, h, read)
+			b.Begin(len(b.members), t, h, read)
 		}
 		b.begun = false
 		for k, m := range b.members {

@@ -89,7 +89,7 @@ func TestStepLeftAlone(t *testing.T) {
 		s.RealIn[0] = 1
 		batch, err := fmi.NewBatch([]*fmi.Stepper{s})
 		must(t, err)
-		if !batch.Begin(0, 0.1, true) {
+		if !batch.Begin(1, 0, 0.1, true) {
 			t.Error("the step has not begun")
 		}
 		if !alone {

@@ -24,9 +24,9 @@ type batch struct {
 	members []*Slave
 	calls   *fmi.Batch
 	in, out []transfer // inputs and outputs of the members
-	begun   bool       // a step has begun, or failed to begin:
-	refuses int        // the number of members up to the one that did not take its inputs
-	refused error
+	begun   bool       // a step has begun
+	took    int        // the number of members that took their inputs
+	refused error      // of the next one
 	states  []*fmi.FMUState
 }
 
@@ -68,44 +68,34 @@ func (s *Slave) NewBatch(members []master.Subsystem, exchange []master.Exchange)
 }
 
 // Begin starts a step in processes of their own.
-func (b *batch) Begin(t, h float64) bool {
-	if b.members[0].config.Options.Launcher == nil {
-		return false
-	}
-	if b.begun = true; b.prepare(true) {
-		b.calls.Begin(t, h, true)
-	}
-	return true
-}
+func (b *batch) Begin(t, h float64) bool { return b.begin(t, h, true) }
 
-// prepare stages the inputs of a step, and reports whether all members took them.
-func (b *batch) prepare(read bool) bool {
-	b.refused = nil
+// begin stages the inputs of a step, and starts it in processes of their own, up to the first member that refuses them.
+func (b *batch) begin(t, h float64, read bool) bool {
+	b.took, b.refused = len(b.members), nil
 	for k, m := range b.members {
 		if m.linear.displaced || m.stringsDirty {
 			if b.refused = m.settle(); b.refused == nil {
 				b.refused = m.writeStrings()
 			}
 			if b.refused != nil {
-				b.refuses = k + 1
-				return false
+				b.took = k
+				break
 			}
 		}
 		m.stale = m.stale && !read
 	}
 	carry(b.in)
-	return true
+	b.begun = b.calls.Begin(b.took, t, h, read)
+	return b.begun
 }
 
 // Step goes on with the members after one whose step is pending, or that ends the simulation at the end of the step.
 func (b *batch) Step(ctx context.Context, t, h float64, read bool) (ran int, reached float64, err error) {
-	if !b.begun {
-		b.prepare(read)
+	if !b.begun && !b.begin(t, h, read) && b.refused != nil {
+		return b.took + 1, t, b.refused
 	}
 	b.begun = false
-	if b.refused != nil {
-		return b.refuses, t, b.refused
-	}
 	n := len(b.members)
 	ended, end := n, error(nil) // the first member that ends the simulation at t+h
 	for from := 0; from < n; {
@@ -121,6 +111,9 @@ func (b *batch) Step(ctx context.Context, t, h float64, read bool) (ran int, rea
 			}
 		}
 		from = ran
+	}
+	if b.refused != nil {
+		return b.took + 1, t, b.refused
 	}
 	if !read {
 		return ended, t + h, end
