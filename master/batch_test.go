@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -335,6 +336,25 @@ func TestPanicOfBatch(t *testing.T) {
 			}
 			_, err := newRun(t, system(t, subs), master.Options{Stop: 1, Step: 0.1, Workers: workers}).Run(t.Context())
 			contains(t, fmt.Sprintf("%+v, %d workers", c, workers), err, c.want)
+		}
+	}
+}
+
+// Inputs that are not finite count before failed steps, however subsystems are batched or spread over threads.
+func TestInputsBeforeSteps(t *testing.T) {
+	for _, keys := range []string{"kk", "kl"} {
+		for workers := 1; workers <= 2; workers++ {
+			var subs []master.Subsystem
+			for i := range keys {
+				subs = append(subs, &member{crossings: new(int), key: keys[i : i+1], failAt: 1 - i,
+					Linear: mastertest.NewLinear("ab"[i:i+1], mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{1})})
+			}
+			step := func(x *master.Exec) error {
+				x.U[1] = math.NaN()
+				return x.NewTeam([]int{0, 1}).Step(t.Context(), 0, 0.5)
+			}
+			_, err := made(t, system(t, subs), &asking{step}, master.Options{Stop: 1, Step: 0.5, Workers: workers}).Run(t.Context())
+			contains(t, fmt.Sprintf("batches %s, %d workers", keys, workers), err, "the extrapolated value of the input b.u1 is NaN")
 		}
 	}
 }

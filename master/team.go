@@ -226,7 +226,7 @@ func (s *Team) stepPart(part []int) {
 			continue
 		}
 		if b.err = s.x.offer(b, s.t, s.H); b.err != nil {
-			b.failed = b.places[0]
+			b.failed = b.places[0] - len(s.x.Sys.Subsystems) // before all steps
 			at = min(at, b.failed)
 			continue
 		}
