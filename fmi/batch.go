@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -59,7 +59,7 @@ func NewBatch(members []*Stepper) (*Batch, error) {
 			return nil, fmt.Errorf("%s: two steppers of one instance cannot be in one batch", m.in.name)
 		}
 		if s := m.in.State(); s == StateFatal || s == StateFreed {
-			return nil, m.in.refuse(fmi2.DoStep, s)
+			return nil, m.in.refuse(capi.DoStep, s)
 		}
 		seen[m.in] = true
 		b.single = b.single || m.in.single
@@ -158,23 +158,23 @@ func goesOn(m *Stepper, s Status, err error) error {
 	if err != nil || s != StatusPending {
 		return err
 	}
-	return &StatusError{Instance: m.in.name, Func: fmi2.DoStep.String(), Status: StatusPending,
+	return &StatusError{Instance: m.in.name, Func: capi.DoStep.String(), Status: StatusPending,
 		Msg: "the step continues in the background; call GetStatus until it is done, then Read"}
 }
 
 // Save saves the states of the members. It overwrites states[k], a state of member k, or makes a new one if it is nil.
 // failed is the first member with an error; later ones in this process are not called.
 func (b *Batch) Save(states []*FMUState) (failed int, err error) {
-	return b.states(saveStates, fmi2.GetFMUState, states)
+	return b.states(saveStates, capi.GetFMUState, states)
 }
 
 // Restore restores the states of the members. failed is as in Save.
 func (b *Batch) Restore(states []*FMUState) (failed int, err error) {
-	return b.states(restoreStates, fmi2.SetFMUState, states)
+	return b.states(restoreStates, capi.SetFMUState, states)
 }
 
 // states saves or restores.
-func (b *Batch) states(what kind, f fmi2.Function, states []*FMUState) (failed int, err error) {
+func (b *Batch) states(what kind, f capi.Function, states []*FMUState) (failed int, err error) {
 	for k, m := range b.members {
 		if what == saveStates {
 			err = m.in.prepareGet(states[k])
@@ -239,7 +239,7 @@ type crossing struct {
 	batch *native.Batch
 	recs  []native.Record   // of the members, with a time stamp between two members
 	first []int             // first record of each member, and one past the last record and a time stamp
-	fns   [][]fmi2.Function // of the records of each member
+	fns   [][]capi.Function // of the records of each member
 	// The first crossings are timed, and then one in so many.
 	made int
 }
@@ -255,9 +255,9 @@ func (b *Batch) crossing(what kind) (*crossing, error) {
 	for _, m := range b.members {
 		switch what {
 		case saveStates:
-			c.fns = append(c.fns, []fmi2.Function{fmi2.GetFMUState})
+			c.fns = append(c.fns, []capi.Function{capi.GetFMUState})
 		case restoreStates:
-			c.fns = append(c.fns, []fmi2.Function{fmi2.SetFMUState})
+			c.fns = append(c.fns, []capi.Function{capi.SetFMUState})
 		default:
 			c.fns = append(c.fns, m.fns[:m.length(what == stepAndRead)])
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/csrc"
 	"github.com/macrostep/macrostep/fmi/description"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -178,7 +178,7 @@ func running(tb testing.TB, f *FMU, name string) *Instance {
 }
 
 // fail makes the next n calls of a function return a status, 0 all.
-func fail(tb testing.TB, in *Instance, f fmi2.Function, s Status, n int32) {
+func fail(tb testing.TB, in *Instance, f capi.Function, s Status, n int32) {
 	tb.Helper()
 	must(tb, in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(f), int32(s), n}))
 }

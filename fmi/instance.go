@@ -14,7 +14,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 	protocol "github.com/macrostep/macrostep/fmi/internal/remote"
 )
@@ -73,7 +73,7 @@ type Instance struct {
 	tag  native.Tag // 0 in a separate process
 	// The library, in this or a separate process.
 	library string
-	sym     *[fmi2.NumFunctions]uintptr
+	sym     *[capi.NumFunctions]uintptr
 	fatal   *atomic.Bool
 	comp    uintptr // fmi2Component
 	state   State
@@ -105,7 +105,7 @@ type Instance struct {
 	size         *uintptr // slot for sizes
 	states       []*FMUState
 	steppers     []*Stepper
-	log          *fmi2.Log
+	log          *capi.Log
 	trace        *Trace
 	line         line    // of the trace
 	single       bool    // one call per crossing
@@ -117,14 +117,14 @@ type Instance struct {
 // the findings of Load. The caller must Free the instance.
 func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
-		return nil, usage(name, "%s: %q is not a valid name: it must not be blank or contain NUL", fmi2.Instantiate, name)
+		return nil, usage(name, "%s: %q is not a valid name: it must not be blank or contain NUL", capi.Instantiate, name)
 	}
 	in := &Instance{fmu: f, name: name, run: native.Run, pending: protocol.Patience{Limit: o.StepTimeout},
 		trace: o.Trace, single: o.CallByCall || o.Trace != nil}
 	if o.Context == nil {
 		o.Context = context.Background()
 	}
-	in.log = &fmi2.Log{Instance: name, FMU: filepath.Base(f.Path), VariableName: f.variableName, Keep: report, All: o.LoggingOn}
+	in.log = &capi.Log{Instance: name, FMU: filepath.Base(f.Path), VariableName: f.variableName, Keep: report, All: o.LoggingOn}
 	if o.Log != nil {
 		in.log.Sink = func(m native.Message) { o.Log(public(m)) }
 	}
@@ -154,7 +154,7 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 	img := f.image.Load()
 	in.library, in.sym, in.fatal = img.Path, &img.Sym, &img.Fatal
 	if in.fatal.Load() {
-		return orderError(in.name, fmi2.Instantiate, StateFatal)
+		return orderError(in.name, capi.Instantiate, StateFatal)
 	}
 	if err := f.claimOnce(in.name); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 	}
 	in.handle, in.size = &words[0], &words[1]
 	if in.remote == nil {
-		if in.environments, err = fmi2.NewCallbacks(in.log); err != nil {
+		if in.environments, err = capi.NewCallbacks(in.log); err != nil {
 			return err
 		}
 	}
@@ -198,11 +198,11 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 	}
 	const coSimulation = 1
 	g := in.watch()
-	in.prepare(fmi2.Instantiate, texts[0], coSimulation, texts[1], texts[2],
+	in.prepare(capi.Instantiate, texts[0], coSimulation, texts[1], texts[2],
 		in.environments, flag(o.Visible), flag(o.LoggingOn))
 	in.cross(in.batch, in.now(), 0)
 	in.comp = in.rec.Ret
-	in.traceCall(fmi2.Instantiate, in.rec)
+	in.traceCall(capi.Instantiate, in.rec)
 	in.report(g)
 	if in.lost() != nil {
 		return in.lost()
@@ -241,7 +241,7 @@ func (in *Instance) lost() error {
 }
 
 // refuse returns the error of a call of f that is not legal in state s.
-func (in *Instance) refuse(f fmi2.Function, s State) error {
+func (in *Instance) refuse(f capi.Function, s State) error {
 	if err := in.lost(); err != nil && s == StateFatal {
 		return err
 	}
@@ -251,9 +251,9 @@ func (in *Instance) refuse(f fmi2.Function, s State) error {
 // noteIf returns the status of a message of our own that is a note, or else a warning.
 func noteIf(harmless bool) int32 {
 	if harmless {
-		return fmi2.StatusOK
+		return capi.StatusOK
 	}
-	return fmi2.StatusWarning
+	return capi.StatusWarning
 }
 
 // report restores the process settings that the FMU changed, and logs them.
@@ -267,7 +267,7 @@ func (in *Instance) report(g *native.Guard) {
 }
 
 // Tell logs a warning about the instance, with the category OwnCategory.
-func (in *Instance) Tell(text string) { in.log.Say(fmi2.StatusWarning, text) }
+func (in *Instance) Tell(text string) { in.log.Say(capi.StatusWarning, text) }
 
 // dispose releases the memory of the instance without calling the FMU, and ends its
 // separate process.
@@ -317,7 +317,7 @@ func flag(b bool) uintptr {
 }
 
 // begin checks whether f may be called now.
-func (in *Instance) begin(f fmi2.Function) error {
+func (in *Instance) begin(f capi.Function) error {
 	if s := in.State(); !legal(f).has(s) {
 		return in.refuse(f, s)
 	}
@@ -325,7 +325,7 @@ func (in *Instance) begin(f fmi2.Function) error {
 }
 
 // supports checks whether the library exports f and the description declares it.
-func (in *Instance) supports(f fmi2.Function) error {
+func (in *Instance) supports(f capi.Function) error {
 	if in.sym[f] == 0 {
 		return in.argument(f, "the library %s does not export this function; export the FMU again with the function, or do without it", in.library)
 	}
@@ -336,32 +336,32 @@ func (in *Instance) supports(f fmi2.Function) error {
 }
 
 // declares reports whether the description allows f, and the attribute of CoSimulation for it.
-func (f *FMU) declares(fn fmi2.Function) (attribute string, ok bool) {
+func (f *FMU) declares(fn capi.Function) (attribute string, ok bool) {
 	c := f.Description.CoSimulation
 	switch fn {
-	case fmi2.GetFMUState, fmi2.SetFMUState, fmi2.FreeFMUState:
+	case capi.GetFMUState, capi.SetFMUState, capi.FreeFMUState:
 		return "canGetAndSetFMUstate", c.CanGetAndSetFMUState
-	case fmi2.SerializedFMUStateSize, fmi2.SerializeFMUState, fmi2.DeSerializeFMUState:
+	case capi.SerializedFMUStateSize, capi.SerializeFMUState, capi.DeSerializeFMUState:
 		return "canSerializeFMUstate", c.CanSerializeFMUState
-	case fmi2.GetDirectionalDerivative:
+	case capi.GetDirectionalDerivative:
 		return "providesDirectionalDerivative", c.ProvidesDirectionalDerivative
-	case fmi2.SetRealInputDerivatives:
+	case capi.SetRealInputDerivatives:
 		return "canInterpolateInputs", c.CanInterpolateInputs
-	case fmi2.GetRealOutputDerivatives:
+	case capi.GetRealOutputDerivatives:
 		return "maxOutputDerivativeOrder", c.MaxOutputDerivativeOrder > 0
 	}
 	return "", true
 }
 
 // prepare sets up the record for a call of f with integer arguments only.
-func (in *Instance) prepare(f fmi2.Function, args ...uintptr) *native.Record {
+func (in *Instance) prepare(f capi.Function, args ...uintptr) *native.Record {
 	r := in.aim(f, native.SigInts)
 	copy(r.Int[:], args)
 	return r
 }
 
 // aim sets function and signature of the record.
-func (in *Instance) aim(f fmi2.Function, sig uintptr) *native.Record {
+func (in *Instance) aim(f capi.Function, sig uintptr) *native.Record {
 	r := in.rec
 	r.Fn, r.Sig, r.Tag = in.sym[f], sig, in.tag.Of(uint8(f))
 	return r
@@ -424,21 +424,21 @@ func (in *Instance) changedModes(recs []native.Record) {
 		}
 		r.Sig &^= native.SigModes
 		if in.fmu.modes.CompareAndSwap(false, true) {
-			where := "in " + fmi2.Function(slices.Index(in.sym[:], r.Fn)).String()
+			where := "in " + capi.Function(slices.Index(in.sym[:], r.Fn)).String()
 			if len(recs) > 1 {
 				where += " or in the calls before it"
 			}
-			in.log.Say(fmi2.StatusOK, fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) %s; "+
+			in.log.Say(capi.StatusOK, fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) %s; "+
 				"they are restored after it", where))
 		}
 	}
 }
 
 // call makes the prepared call.
-func (in *Instance) call(f fmi2.Function) error { return in.callAt(f, in.now(), 0) }
+func (in *Instance) call(f capi.Function) error { return in.callAt(f, in.now(), 0) }
 
 // callAt makes the prepared call at time t, or a step from t by h.
-func (in *Instance) callAt(f fmi2.Function, t, h float64) error {
+func (in *Instance) callAt(f capi.Function, t, h float64) error {
 	in.cross(in.batch, t, h)
 	in.traceCall(f, in.rec)
 	if s := Status(in.rec.Status()); s != StatusOK {
@@ -447,7 +447,7 @@ func (in *Instance) callAt(f fmi2.Function, t, h float64) error {
 	return nil
 }
 
-func (in *Instance) traceCall(f fmi2.Function, r *native.Record) {
+func (in *Instance) traceCall(f capi.Function, r *native.Record) {
 	if in.trace != nil {
 		in.trace.add(in, f, r)
 	}
@@ -456,13 +456,13 @@ func (in *Instance) traceCall(f fmi2.Function, r *native.Record) {
 // settle sets the state after a status other than OK, and returns the error
 // (checklist fmi2 51–55). After a failed status query the state is unchanged
 // (checklist fmi2 69).
-func (in *Instance) settle(f fmi2.Function, s Status) error {
+func (in *Instance) settle(f capi.Function, s Status) error {
 	if err := in.lost(); err != nil {
 		in.state = StateFatal
 		return err
 	}
 	msg := in.log.TakeRecent()
-	query := f >= fmi2.GetStatus && f <= fmi2.GetStringStatus
+	query := f >= capi.GetStatus && f <= capi.GetStringStatus
 	switch {
 	case s == StatusWarning:
 		in.tellWarning(f.String(), msg)
@@ -471,10 +471,10 @@ func (in *Instance) settle(f fmi2.Function, s Status) error {
 		in.state = StateFatal
 		in.fatal.Store(true)
 	case s == StatusDiscard:
-		if f == fmi2.DoStep {
+		if f == capi.DoStep {
 			in.state = StateStepFailed
 		}
-	case s == StatusPending && f == fmi2.DoStep:
+	case s == StatusPending && f == capi.DoStep:
 		in.state = StateStepInProgress
 		in.pend()
 		return nil
@@ -489,38 +489,38 @@ func (in *Instance) settle(f fmi2.Function, s Status) error {
 func (in *Instance) tellWarning(call, msg string) {
 	if msg == "" && !in.warned {
 		in.warned = true
-		in.log.Say(fmi2.StatusWarning, call+" returned Warning without logging a reason")
+		in.log.Say(capi.StatusWarning, call+" returned Warning without logging a reason")
 	}
 }
 
-func (in *Instance) argument(f fmi2.Function, format string, args ...any) error {
+func (in *Instance) argument(f capi.Function, format string, args ...any) error {
 	return usage(in.name, "%s: %s", f, fmt.Sprintf(format, args...))
 }
 
 // SetDebugLogging switches debug logging of the given declared categories on or off
 // (checklist fmi2 24); none means all.
 func (in *Instance) SetDebugLogging(on bool, categories []string) error {
-	if err := in.begin(fmi2.SetDebugLogging); err != nil {
+	if err := in.begin(capi.SetDebugLogging); err != nil {
 		return err
 	}
 	for _, c := range categories {
 		if !slices.ContainsFunc(in.fmu.Description.LogCategories, func(l description.LogCategory) bool { return l.Name == c }) {
-			return in.argument(fmi2.SetDebugLogging, "modelDescription.xml declares no log category %q", c)
+			return in.argument(capi.SetDebugLogging, "modelDescription.xml declares no log category %q", c)
 		}
 	}
 	pointers, err := native.BufferSlice[uintptr](&in.valBuf, len(categories))
 	if err != nil {
-		return in.argument(fmi2.SetDebugLogging, "%v", err)
+		return in.argument(capi.SetDebugLogging, "%v", err)
 	}
-	if err := in.strings(fmi2.SetDebugLogging, pointers, categories); err != nil {
+	if err := in.strings(capi.SetDebugLogging, pointers, categories); err != nil {
 		return err
 	}
 	p := uintptr(0)
 	if len(categories) > 0 {
 		p = native.Address(pointers)
 	}
-	in.prepare(fmi2.SetDebugLogging, in.comp, flag(on), uintptr(len(categories)), p)
-	return in.call(fmi2.SetDebugLogging)
+	in.prepare(capi.SetDebugLogging, in.comp, flag(on), uintptr(len(categories)), p)
+	return in.call(capi.SetDebugLogging)
 }
 
 // Experiment holds the arguments of SetupExperiment (checklist fmi2 40).
@@ -534,21 +534,21 @@ type Experiment struct {
 // SetupExperiment passes the experiment to the FMU. It must precede
 // EnterInitializationMode.
 func (in *Instance) SetupExperiment(e Experiment) error {
-	if err := in.begin(fmi2.SetupExperiment); err != nil {
+	if err := in.begin(capi.SetupExperiment); err != nil {
 		return err
 	}
 	var args [3]float64
 	for k, v := range []*float64{e.Tolerance, &e.Start, e.Stop} {
 		if v != nil && !finite(*v) {
-			return in.argument(fmi2.SetupExperiment, "start, stop and tolerance must be finite numbers, not %v", *v)
+			return in.argument(capi.SetupExperiment, "start, stop and tolerance must be finite numbers, not %v", *v)
 		}
 		if v != nil {
 			args[k] = *v
 		}
 	}
-	r := in.prepare(fmi2.SetupExperiment, in.comp, flag(e.Tolerance != nil), flag(e.Stop != nil))
+	r := in.prepare(capi.SetupExperiment, in.comp, flag(e.Tolerance != nil), flag(e.Stop != nil))
 	r.Sig, r.Float = native.SigIIFFIF, args
-	if err := in.callAt(fmi2.SetupExperiment, e.Start, 0); err != nil {
+	if err := in.callAt(capi.SetupExperiment, e.Start, 0); err != nil {
 		return err
 	}
 	in.setup, in.time = true, e.Start
@@ -559,7 +559,7 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // transition calls a function whose only argument is the component and sets the
 // state. It restores the process settings that the FMU changes meanwhile.
-func (in *Instance) transition(f fmi2.Function, to State) error {
+func (in *Instance) transition(f capi.Function, to State) error {
 	if err := in.begin(f); err != nil {
 		return err
 	}
@@ -576,23 +576,23 @@ func (in *Instance) transition(f fmi2.Function, to State) error {
 // EnterInitializationMode begins the initialisation.
 func (in *Instance) EnterInitializationMode() error {
 	if in.State() == StateInstantiated && !in.setup {
-		return usage(in.name, "%s in state %s: fmi2SetupExperiment must be called first", fmi2.EnterInitializationMode, in.state)
+		return usage(in.name, "%s in state %s: fmi2SetupExperiment must be called first", capi.EnterInitializationMode, in.state)
 	}
-	return in.transition(fmi2.EnterInitializationMode, StateInitialization)
+	return in.transition(capi.EnterInitializationMode, StateInitialization)
 }
 
 // ExitInitializationMode ends the initialisation. Steps may follow.
 func (in *Instance) ExitInitializationMode() error {
-	return in.transition(fmi2.ExitInitializationMode, StateStepComplete)
+	return in.transition(capi.ExitInitializationMode, StateStepComplete)
 }
 
 // Terminate ends the simulation of the FMU. Values may still be read.
-func (in *Instance) Terminate() error { return in.transition(fmi2.Terminate, StateTerminated) }
+func (in *Instance) Terminate() error { return in.transition(capi.Terminate, StateTerminated) }
 
 // Reset returns the instance to the state after Instantiate; start values and
 // SetupExperiment must be set again (checklist fmi2 61).
 func (in *Instance) Reset() error {
-	err := in.transition(fmi2.Reset, StateInstantiated)
+	err := in.transition(capi.Reset, StateInstantiated)
 	if err == nil {
 		in.setup = false
 	}
@@ -620,7 +620,7 @@ func (in *Instance) Free() error {
 		in.state = StateFreed
 		return nil
 	}
-	if err := in.begin(fmi2.FreeInstance); err != nil {
+	if err := in.begin(capi.FreeInstance); err != nil {
 		return err
 	}
 	failed := in.state == StateError
@@ -634,9 +634,9 @@ func (in *Instance) Free() error {
 		return errors.Join(append(errs, in.Free())...)
 	}
 	g := in.watch()
-	in.prepare(fmi2.FreeInstance, in.comp)
+	in.prepare(capi.FreeInstance, in.comp)
 	in.cross(in.batch, in.now(), 0)
-	in.traceCall(fmi2.FreeInstance, in.rec)
+	in.traceCall(capi.FreeInstance, in.rec)
 	in.report(g)
 	if in.remote == nil {
 		native.Flush()
@@ -653,17 +653,17 @@ func (in *Instance) Free() error {
 // OK or Warning; Pending without an error (call GetStatus until the step is done);
 // or Discard, Error or Fatal with a *StatusError.
 func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
-	if err := in.begin(fmi2.DoStep); err != nil {
+	if err := in.begin(capi.DoStep); err != nil {
 		return StatusErr, err
 	}
 	if err := in.checkStep(t, h); err != nil {
 		return StatusErr, err
 	}
-	r := in.aim(fmi2.DoStep, native.SigIFFI)
+	r := in.aim(capi.DoStep, native.SigIFFI)
 	r.Int[0], r.Int[1] = in.comp, flag(noRestoreBefore)
 	r.Float[0], r.Float[1] = t, h
 	in.from, in.time = t, t+h
-	err := in.callAt(fmi2.DoStep, t, h)
+	err := in.callAt(capi.DoStep, t, h)
 	return in.lastStatus(), err
 }
 
@@ -679,16 +679,16 @@ func defined(s Status) Status {
 
 func (in *Instance) checkStep(t, h float64) error {
 	if !(h > 0) || !finite(t) || !finite(h) {
-		return in.argument(fmi2.DoStep, "cannot step from t = %v by h = %v: both must be finite, and h greater than 0", t, h)
+		return in.argument(capi.DoStep, "cannot step from t = %v by h = %v: both must be finite, and h greater than 0", t, h)
 	}
 	return nil
 }
 
 // CancelStep cancels a pending step. Afterwards SetFMUState, Reset or Free must follow.
-func (in *Instance) CancelStep() error { return in.transition(fmi2.CancelStep, StateStepCanceled) }
+func (in *Instance) CancelStep() error { return in.transition(capi.CancelStep, StateStepCanceled) }
 
 // queryStatus calls one of the status functions, whose value has the C type T.
-func queryStatus[T any](in *Instance, f fmi2.Function, k StatusKind) (T, error) {
+func queryStatus[T any](in *Instance, f capi.Function, k StatusKind) (T, error) {
 	var none T
 	if err := in.begin(f); err != nil {
 		return none, err
@@ -707,7 +707,7 @@ func queryStatus[T any](in *Instance, f fmi2.Function, k StatusKind) (T, error) 
 // been pending for longer than InstanceOptions.StepTimeout, the error says so; in a
 // separate process it is a *ProcessError.
 func (in *Instance) GetStatus(k StatusKind) (Status, error) {
-	value, err := queryStatus[int32](in, fmi2.GetStatus, k)
+	value, err := queryStatus[int32](in, capi.GetStatus, k)
 	if err != nil {
 		return StatusErr, err
 	}
@@ -721,7 +721,7 @@ func (in *Instance) GetStatus(k StatusKind) (Status, error) {
 		}
 		in.state = StateStepComplete
 		if s != StatusOK {
-			err = in.settle(fmi2.DoStep, s)
+			err = in.settle(capi.DoStep, s)
 		}
 	}
 	return defined(s), err
@@ -729,22 +729,22 @@ func (in *Instance) GetStatus(k StatusKind) (Status, error) {
 
 // GetRealStatus returns the Real status LastSuccessfulTime, s.
 func (in *Instance) GetRealStatus(k StatusKind) (float64, error) {
-	return queryStatus[float64](in, fmi2.GetRealStatus, k)
+	return queryStatus[float64](in, capi.GetRealStatus, k)
 }
 
 // GetIntegerStatus returns an Integer status; the standard defines none.
 func (in *Instance) GetIntegerStatus(k StatusKind) (int32, error) {
-	return queryStatus[int32](in, fmi2.GetIntegerStatus, k)
+	return queryStatus[int32](in, capi.GetIntegerStatus, k)
 }
 
 // GetBooleanStatus returns the Boolean status Terminated.
 func (in *Instance) GetBooleanStatus(k StatusKind) (bool, error) {
-	value, err := queryStatus[int32](in, fmi2.GetBooleanStatus, k)
+	value, err := queryStatus[int32](in, capi.GetBooleanStatus, k)
 	return value != 0, err
 }
 
 // GetStringStatus returns the String status PendingStatus.
 func (in *Instance) GetStringStatus(k StatusKind) (string, error) {
-	value, err := queryStatus[uintptr](in, fmi2.GetStringStatus, k)
-	return fmi2.ValidUTF8(native.String(value, native.MaxString)), err
+	value, err := queryStatus[uintptr](in, capi.GetStringStatus, k)
+	return capi.ValidUTF8(native.String(value, native.MaxString)), err
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -188,7 +188,7 @@ func TestStatuses(t *testing.T) {
 		var c collector
 		in := instance(t, f, "w", InstanceOptions{Log: c.log})
 		start(t, in)
-		fail(t, in, fmi2.DoStep, StatusWarning, 1)
+		fail(t, in, capi.DoStep, StatusWarning, 1)
 		if st, err := in.DoStep(0, 1, false); st != StatusWarning || err != nil || in.State() != StateStepComplete {
 			t.Error(st, err, in.State())
 		}
@@ -205,7 +205,7 @@ func TestStatuses(t *testing.T) {
 			g, err := NewBatch([]*Stepper{s})
 			must(t, err)
 			must(t, in.SetInteger([]description.ValueReference{104}, []int32{1}))
-			fail(t, in, fmi2.DoStep, StatusWarning, 0)
+			fail(t, in, capi.DoStep, StatusWarning, 0)
 			for k := range 3 {
 				switch how {
 				case "calls":
@@ -230,7 +230,7 @@ func TestStatuses(t *testing.T) {
 			in := running(t, f, "e")
 			s, err := in.GetFMUState(nil)
 			must(t, err)
-			fail(t, in, fmi2.DoStep, c.status, 1)
+			fail(t, in, capi.DoStep, c.status, 1)
 			st, err := in.DoStep(0, 1, false)
 			var se *StatusError
 			if st != c.status || !errors.As(err, &se) || se.Func != "fmi2DoStep" || in.State() != c.state {
@@ -253,7 +253,7 @@ func TestStatuses(t *testing.T) {
 	}
 	t.Run("query answered by error", func(t *testing.T) {
 		in := running(t, f, "q")
-		fail(t, in, fmi2.GetRealStatus, StatusErr, 1)
+		fail(t, in, capi.GetRealStatus, StatusErr, 1)
 		if _, err := in.GetRealStatus(LastSuccessfulTime); err == nil || in.State() != StateStepComplete {
 			t.Error(err, in.State())
 		}
@@ -261,7 +261,7 @@ func TestStatuses(t *testing.T) {
 	// pend makes a step that is Pending and then has a status.
 	pend := func(t *testing.T, in *Instance, then Status) {
 		must(t, in.SetInteger([]description.ValueReference{103}, []int32{int32(then)}))
-		fail(t, in, fmi2.DoStep, StatusPending, 1)
+		fail(t, in, capi.DoStep, StatusPending, 1)
 		if st, err := in.DoStep(2, 1, false); st != StatusPending || err != nil || in.State() != StateStepInProgress {
 			t.Fatal(st, err, in.State())
 		}
@@ -295,7 +295,7 @@ func TestStatuses(t *testing.T) {
 			in := running(t, f, "late")
 			in.pending.Limit = 1
 			if sym := *in.sym; !cancels {
-				sym[fmi2.CancelStep] = 0
+				sym[capi.CancelStep] = 0
 				in.sym = &sym
 			}
 			pend(t, in, StatusPending)
@@ -321,7 +321,7 @@ func TestFatal(t *testing.T) {
 	a, b := running(t, f, "a"), running(t, f, "b")
 	st, err := a.GetFMUState(nil)
 	must(t, err)
-	fail(t, a, fmi2.DoStep, StatusFatal, 0)
+	fail(t, a, capi.DoStep, StatusFatal, 0)
 	if st, err := a.DoStep(0, 1, false); st != StatusFatal || err == nil {
 		t.Fatal(st, err)
 	}
@@ -356,43 +356,43 @@ func TestCallOrder(t *testing.T) {
 	var s *FMUState
 	var data []byte
 	calls := []struct {
-		fn     fmi2.Function
+		fn     capi.Function
 		states string
 		call   func(in *Instance) error
 	}{
-		{fmi2.SetDebugLogging, letters, func(in *Instance) error { return in.SetDebugLogging(true, nil) }},
-		{fmi2.SetupExperiment, "R", func(in *Instance) error { return in.SetupExperiment(Experiment{}) }},
-		{fmi2.EnterInitializationMode, "R", (*Instance).EnterInitializationMode},
-		{fmi2.ExitInitializationMode, "I", (*Instance).ExitInitializationMode},
-		{fmi2.SetReal, "RIC", func(in *Instance) error { return in.SetReal(vr, reals) }},
-		{fmi2.SetInteger, "RIC", func(in *Instance) error { return in.SetInteger(vr, integers) }},
-		{fmi2.SetBoolean, "RIC", func(in *Instance) error { return in.SetBoolean(vr, booleans) }},
-		{fmi2.SetString, "RIC", func(in *Instance) error { return in.SetString(vr, texts) }},
-		{fmi2.GetReal, "ICFXTE", func(in *Instance) error { return in.GetReal(vr, reals) }},
-		{fmi2.GetInteger, "ICFXTE", func(in *Instance) error { return in.GetInteger(vr, integers) }},
-		{fmi2.GetBoolean, "ICFXTE", func(in *Instance) error { return in.GetBoolean(vr, booleans) }},
-		{fmi2.GetString, "ICFXTE", func(in *Instance) error { return in.GetString(vr, texts) }},
-		{fmi2.DoStep, "C", func(in *Instance) error { return second(in.DoStep(0, 1, false)) }},
-		{fmi2.CancelStep, "P", (*Instance).CancelStep},
-		{fmi2.GetStatus, "CPFT", func(in *Instance) error { return second(in.GetStatus(PendingStatus)) }},
-		{fmi2.GetRealStatus, "CPFT", func(in *Instance) error { return second(in.GetRealStatus(0)) }},
-		{fmi2.GetIntegerStatus, "CPFT", func(in *Instance) error { return second(in.GetIntegerStatus(0)) }},
-		{fmi2.GetBooleanStatus, "CPFT", func(in *Instance) error { return second(in.GetBooleanStatus(0)) }},
-		{fmi2.GetStringStatus, "CPFT", func(in *Instance) error { return second(in.GetStringStatus(0)) }},
-		{fmi2.Terminate, "CF", (*Instance).Terminate},
-		{fmi2.Reset, handle, (*Instance).Reset},
-		{fmi2.FreeInstance, handle, (*Instance).Free},
-		{fmi2.SetFMUState, handle, func(in *Instance) error { return in.SetFMUState(s) }},
-		{fmi2.FreeFMUState, handle, func(in *Instance) error { return in.FreeFMUState(s) }},
-		{fmi2.SerializeFMUState, handle, func(in *Instance) error { return second(in.SerializeFMUState(s, nil)) }},
-		{fmi2.DeSerializeFMUState, handle, func(in *Instance) error { return second(in.DeserializeFMUState(data)) }},
-		{fmi2.GetFMUState, handle, func(in *Instance) error { return second(in.GetFMUState(nil)) }},
-		{fmi2.GetDirectionalDerivative, "ICFXTE", func(in *Instance) error { return in.GetDirectionalDerivative(vr, vr, reals, reals) }},
-		{fmi2.SetRealInputDerivatives, "RIC", func(in *Instance) error { return in.SetRealInputDerivatives(vr, orders, reals) }},
-		{fmi2.GetRealOutputDerivatives, "CFXTE", func(in *Instance) error { return in.GetRealOutputDerivatives(vr, orders, reals) }},
+		{capi.SetDebugLogging, letters, func(in *Instance) error { return in.SetDebugLogging(true, nil) }},
+		{capi.SetupExperiment, "R", func(in *Instance) error { return in.SetupExperiment(Experiment{}) }},
+		{capi.EnterInitializationMode, "R", (*Instance).EnterInitializationMode},
+		{capi.ExitInitializationMode, "I", (*Instance).ExitInitializationMode},
+		{capi.SetReal, "RIC", func(in *Instance) error { return in.SetReal(vr, reals) }},
+		{capi.SetInteger, "RIC", func(in *Instance) error { return in.SetInteger(vr, integers) }},
+		{capi.SetBoolean, "RIC", func(in *Instance) error { return in.SetBoolean(vr, booleans) }},
+		{capi.SetString, "RIC", func(in *Instance) error { return in.SetString(vr, texts) }},
+		{capi.GetReal, "ICFXTE", func(in *Instance) error { return in.GetReal(vr, reals) }},
+		{capi.GetInteger, "ICFXTE", func(in *Instance) error { return in.GetInteger(vr, integers) }},
+		{capi.GetBoolean, "ICFXTE", func(in *Instance) error { return in.GetBoolean(vr, booleans) }},
+		{capi.GetString, "ICFXTE", func(in *Instance) error { return in.GetString(vr, texts) }},
+		{capi.DoStep, "C", func(in *Instance) error { return second(in.DoStep(0, 1, false)) }},
+		{capi.CancelStep, "P", (*Instance).CancelStep},
+		{capi.GetStatus, "CPFT", func(in *Instance) error { return second(in.GetStatus(PendingStatus)) }},
+		{capi.GetRealStatus, "CPFT", func(in *Instance) error { return second(in.GetRealStatus(0)) }},
+		{capi.GetIntegerStatus, "CPFT", func(in *Instance) error { return second(in.GetIntegerStatus(0)) }},
+		{capi.GetBooleanStatus, "CPFT", func(in *Instance) error { return second(in.GetBooleanStatus(0)) }},
+		{capi.GetStringStatus, "CPFT", func(in *Instance) error { return second(in.GetStringStatus(0)) }},
+		{capi.Terminate, "CF", (*Instance).Terminate},
+		{capi.Reset, handle, (*Instance).Reset},
+		{capi.FreeInstance, handle, (*Instance).Free},
+		{capi.SetFMUState, handle, func(in *Instance) error { return in.SetFMUState(s) }},
+		{capi.FreeFMUState, handle, func(in *Instance) error { return in.FreeFMUState(s) }},
+		{capi.SerializeFMUState, handle, func(in *Instance) error { return second(in.SerializeFMUState(s, nil)) }},
+		{capi.DeSerializeFMUState, handle, func(in *Instance) error { return second(in.DeserializeFMUState(data)) }},
+		{capi.GetFMUState, handle, func(in *Instance) error { return second(in.GetFMUState(nil)) }},
+		{capi.GetDirectionalDerivative, "ICFXTE", func(in *Instance) error { return in.GetDirectionalDerivative(vr, vr, reals, reals) }},
+		{capi.SetRealInputDerivatives, "RIC", func(in *Instance) error { return in.SetRealInputDerivatives(vr, orders, reals) }},
+		{capi.GetRealOutputDerivatives, "CFXTE", func(in *Instance) error { return in.GetRealOutputDerivatives(vr, orders, reals) }},
 	}
-	if len(calls) != int(fmi2.NumFunctions)-4 { // two of the library, Instantiate, and SerializedFMUStateSize, a part of SerializeFMUState
-		t.Errorf("%d of %d functions", len(calls), fmi2.NumFunctions)
+	if len(calls) != int(capi.NumFunctions)-4 { // two of the library, Instantiate, and SerializedFMUStateSize, a part of SerializeFMUState
+		t.Errorf("%d of %d functions", len(calls), capi.NumFunctions)
 	}
 	for _, c := range calls {
 		var only []string
@@ -522,7 +522,7 @@ func TestNames(t *testing.T) {
 	for s, want := range map[fmt.Stringer]string{
 		StatusOK: "OK", StatusErr: "Error", Status(9): "status(9)", StatusPending: "Pending",
 		LastSuccessfulTime: "LastSuccessfulTime", StatusKind(7): "status kind(7)", StateStepFailed: "stepFailed", State(99): "state(99)",
-		fmi2.GetFMUState: "fmi2GetFMUstate", fmi2.GetStringStatus: "fmi2GetStringStatus",
+		capi.GetFMUState: "fmi2GetFMUstate", capi.GetStringStatus: "fmi2GetStringStatus",
 	} {
 		if s.String() != want {
 			t.Errorf("%#v is called %q, want %q", s, s.String(), want)

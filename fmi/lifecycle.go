@@ -3,7 +3,7 @@ package fmi
 import (
 	"strings"
 
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 )
 
 // State is the state of an instance in the state machine of FMI 2.0 for
@@ -37,10 +37,10 @@ func (s stateSet) has(st State) bool { return s>>st&1 != 0 }
 
 // legal returns the states in which a function may be called. It does not restrict which variables may be set or got in a
 // state; that is up to the caller.
-func legal(f fmi2.Function) stateSet { return stateSet(fmi2.Table[f].When) }
+func legal(f capi.Function) stateSet { return stateSet(capi.Table[f].When) }
 
 // orderError returns the error of a call of f in state s, which names the states in which it is legal.
-func orderError(instance string, f fmi2.Function, s State) error {
+func orderError(instance string, f capi.Function, s State) error {
 	hint := ""
 	switch s {
 	case StateFatal:

@@ -17,7 +17,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -87,8 +87,8 @@ type loader struct {
 	told      atomic.Bool                  // the findings have been returned or logged
 	modes     atomic.Bool                  // a message about changed floating-point modes has been logged
 	uri       string                       // fmuResourceLocation
-	image     atomic.Pointer[fmi2.Library] // nil until it is loaded here
-	elsewhere *fmi2.Shown                  // exports of the library in another process; nil if none
+	image     atomic.Pointer[capi.Library] // nil until it is loaded here
+	elsewhere *capi.Shown                  // exports of the library in another process; nil if none
 
 	place   libraryPlace
 	shares  map[string]string // see Shared; nil = not yet known
@@ -168,7 +168,7 @@ func (f *FMU) load(ctx context.Context, instance string) error {
 		return err
 	}
 	t := note(notedLibrary, instance, f)
-	img, changes, err := fmi2.Load(&f.place.File, t)
+	img, changes, err := capi.Load(&f.place.File, t)
 	if err := f.judge(changes, err, add); err != nil {
 		forget(t)
 		return err
@@ -197,7 +197,7 @@ func (f *FMU) judge(changes []string, failed error, add adder) error {
 
 // libraryPlace is the place of the library of an FMU.
 type libraryPlace struct {
-	fmi2.File
+	capi.File
 	known  bool
 	err    error
 	inside string // path within the FMU, with slashes
@@ -267,19 +267,19 @@ func (f *FMU) compileOnce(ctx context.Context) error {
 }
 
 // check checks the exports of the library, its types platform and version.
-func (f *FMU) check(s *fmi2.Shown, add adder) error {
+func (f *FMU) check(s *capi.Shown, add adder) error {
 	inside := f.place.inside
 	f.checkNames(s.Replaced, add)
-	if !s.Has(fmi2.Instantiate) {
+	if !s.Has(capi.Instantiate) {
 		return add(ruleSymbol, inside, "the library does not export fmi2Instantiate%s", s.Explain())
 	}
-	if !s.Has(fmi2.GetTypesPlatform) {
-		f.soften(add, inside, fmi2.GetTypesPlatform)
+	if !s.Has(capi.GetTypesPlatform) {
+		f.soften(add, inside, capi.GetTypesPlatform)
 	} else if s.Types != "default" {
 		return add(ruleTypes, inside, `fmi2GetTypesPlatform returns %q instead of "default"`, s.Types)
 	}
-	if !s.Has(fmi2.GetVersion) {
-		f.soften(add, inside, fmi2.GetVersion)
+	if !s.Has(capi.GetVersion) {
+		f.soften(add, inside, capi.GetVersion)
 	} else if s.Version != "2.0" {
 		add(ruleVersion, inside, `fmi2GetVersion returns %q instead of "2.0"`, s.Version)
 	}
@@ -287,8 +287,8 @@ func (f *FMU) check(s *fmi2.Shown, add adder) error {
 }
 
 // everyRun are the functions that every run calls and Load does not check.
-var everyRun = []fmi2.Function{
-	fmi2.FreeInstance, fmi2.SetupExperiment, fmi2.EnterInitializationMode, fmi2.ExitInitializationMode, fmi2.DoStep,
+var everyRun = []capi.Function{
+	capi.FreeInstance, capi.SetupExperiment, capi.EnterInitializationMode, capi.ExitInitializationMode, capi.DoStep,
 }
 
 // CheckSymbols reports functions that the loaded library does not export.
@@ -297,12 +297,12 @@ func (f *FMU) CheckSymbols(l *diag.List) {
 		return
 	}
 	var lacks []string
-	for fn := range fmi2.NumFunctions {
+	for fn := range capi.NumFunctions {
 		switch name := fn.String(); {
 		case f.Exports(name):
 		case slices.Contains(everyRun, fn):
 			l.Add(ruleSymbol, f.Path, f.place.inside, 0, "the library does not export %s, which every run calls", name)
-		case fn != fmi2.Instantiate && fn != fmi2.GetTypesPlatform && fn != fmi2.GetVersion:
+		case fn != capi.Instantiate && fn != capi.GetTypesPlatform && fn != capi.GetVersion:
 			lacks = append(lacks, name)
 		}
 	}
@@ -338,7 +338,7 @@ func (f *FMU) LoadInItsFolder() { f.chdir = true }
 func (f *FMU) Preload(files []string) { f.preload = files }
 
 // soften reports a missing function that is not essential.
-func (f *FMU) soften(add adder, inside string, fn fmi2.Function) {
+func (f *FMU) soften(add adder, inside string, fn capi.Function) {
 	r := *ruleSymbol
 	r.Level = diag.Info
 	add(&r, inside, "the library does not export %s", fn)
@@ -347,16 +347,16 @@ func (f *FMU) soften(add adder, inside string, fn fmi2.Function) {
 // Exports reports whether the loaded library has a function, for example
 // "fmi2GetFMUstate". It is false before Load and LoadIn.
 func (f *FMU) Exports(name string) bool {
-	k := slices.IndexFunc(fmi2.Table[:], func(t fmi2.Entry) bool { return t.Name == name })
+	k := slices.IndexFunc(capi.Table[:], func(t capi.Entry) bool { return t.Name == name })
 	s := f.shown()
-	return k >= 0 && s != nil && s.Has(fmi2.Function(k))
+	return k >= 0 && s != nil && s.Has(capi.Function(k))
 }
 
 // Loaded reports whether the library has been loaded, here or by LoadIn.
 func (f *FMU) Loaded() bool { return f.shown() != nil }
 
 // shown describes the loaded library; nil if there is none.
-func (f *FMU) shown() *fmi2.Shown {
+func (f *FMU) shown() *capi.Shown {
 	if img := f.image.Load(); img != nil {
 		return &img.Shown
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -134,7 +134,7 @@ func foreignStorm(t *testing.T, each uintptr) {
 			t.Errorf("%q came %d times", s, n)
 		}
 	}
-	if all := threads * int(each); delivered+dropped != all || delivered < min(all, fmi2.MaxMessages) {
+	if all := threads * int(each); delivered+dropped != all || delivered < min(all, capi.MaxMessages) {
 		t.Errorf("%d messages delivered and %d dropped of %d", delivered, dropped, all)
 	}
 }
@@ -144,20 +144,20 @@ func foreignStorm(t *testing.T, each uintptr) {
 func TestLogStorm(t *testing.T) {
 	c := new(collector)
 	all := instance(t, plainFMU(t), "log", InstanceOptions{Log: c.log, LoggingOn: true})
-	export(t, all, "log_many", all.comp, fmi2.MaxMessages+500)
+	export(t, all, "log_many", all.comp, capi.MaxMessages+500)
 	must(t, all.Free())
-	if n := len(c.texts()); n != fmi2.MaxMessages+500 {
-		t.Errorf("%d messages with debug logging, want %d", n, fmi2.MaxMessages+500)
+	if n := len(c.texts()); n != capi.MaxMessages+500 {
+		t.Errorf("%d messages with debug logging, want %d", n, capi.MaxMessages+500)
 	}
 	in, c := logging(t)
-	export(t, in, "log_many", in.comp, fmi2.MaxMessages+500)
-	if n := len(c.texts()); n != fmi2.MaxMessages {
-		t.Errorf("%d messages delivered, want %d", n, fmi2.MaxMessages)
+	export(t, in, "log_many", in.comp, capi.MaxMessages+500)
+	if n := len(c.texts()); n != capi.MaxMessages {
+		t.Errorf("%d messages delivered, want %d", n, capi.MaxMessages)
 	}
 	must(t, in.Free())
-	want := fmt.Sprintf(": 500 of %d log messages of the FMU were dropped", fmi2.MaxMessages+500)
-	if m := c.all[len(c.all)-1]; len(c.all) != fmi2.MaxMessages+1 || !strings.Contains(m.Text, want) || m.Status != StatusWarning {
-		t.Errorf("the last messages are %q", c.texts()[fmi2.MaxMessages:])
+	want := fmt.Sprintf(": 500 of %d log messages of the FMU were dropped", capi.MaxMessages+500)
+	if m := c.all[len(c.all)-1]; len(c.all) != capi.MaxMessages+1 || !strings.Contains(m.Text, want) || m.Status != StatusWarning {
+		t.Errorf("the last messages are %q", c.texts()[capi.MaxMessages:])
 	}
 }
 
@@ -177,7 +177,7 @@ func TestLogInsideBatch(t *testing.T) {
 	other = running(t, f, "other")
 	start(t, in)
 	s := stepper(t, in, plan)
-	fail(t, in, fmi2.DoStep, StatusWarning, 0)
+	fail(t, in, capi.DoStep, StatusWarning, 0)
 	done := make(chan error)
 	go func() { // a fresh, small stack
 		var err error
@@ -240,7 +240,7 @@ func TestParallelInstances(t *testing.T) {
 		in := instance(t, f, fmt.Sprint("p", k), InstanceOptions{Log: c.log})
 		start(t, in)
 		s := stepper(t, in, plan)
-		fail(t, in, fmi2.DoStep, StatusWarning, 0)
+		fail(t, in, capi.DoStep, StatusWarning, 0)
 		wg.Go(func() {
 			runtime.LockOSThread()
 			for n := range 100 {

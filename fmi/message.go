@@ -1,7 +1,7 @@
 package fmi
 
 import (
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -15,11 +15,11 @@ type LogMessage struct {
 }
 
 // OwnCategory is the category of messages of this package.
-const OwnCategory = fmi2.OwnCategory
+const OwnCategory = capi.OwnCategory
 
 // WrongEnvironment is the message about an FMU that passes a wrong
 // componentEnvironment to the logger (checklist fmi2 33).
-const WrongEnvironment = fmi2.WrongEnvironment
+const WrongEnvironment = capi.WrongEnvironment
 
 // public converts a message for the caller.
 func public(m native.Message) LogMessage {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -26,7 +26,7 @@ func (in *Instance) giveUp() error {
 	if in.remote != nil {
 		cause := fmt.Sprintf("the step was still pending after %v, so the process was ended; %s", in.pending.Limit, moreTime)
 		in.state = StateFatal
-		return errors.Join(in.remote.lost(fmi2.DoStep.String(), &Ended{Reason: cause}), in.remote.Disconnect())
+		return errors.Join(in.remote.lost(capi.DoStep.String(), &Ended{Reason: cause}), in.remote.Disconnect())
 	}
 	late := fmt.Sprintf("%s: fmi2DoStep of %s at t = %.12g s: the step was still pending after %v",
 		in.name, filepath.Base(in.fmu.Path), in.from, in.pending.Limit)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 	protocol "github.com/macrostep/macrostep/fmi/internal/remote"
 )
@@ -157,7 +157,7 @@ func newRemote(in *Instance, l Launcher, o *InstanceOptions) *remote {
 // returns the findings of Instantiate with the same Launcher in advance. ctx cancels compiling.
 func (f *FMU) LoadIn(ctx context.Context, l Launcher) (*diag.List, error) {
 	f.told.Store(true)
-	r := newRemote(&Instance{fmu: f, name: filepath.Base(f.Path), log: &fmi2.Log{}}, l, &InstanceOptions{Context: ctx})
+	r := newRemote(&Instance{fmu: f, name: filepath.Base(f.Path), log: &capi.Log{}}, l, &InstanceOptions{Context: ctx})
 	r.mute = true // the process of an instance prints it again
 	err, ended := r.open(ctx), r.end()
 	if crash := (*ProcessError)(nil); !errors.As(ended, &crash) { // else that of an instance reports it again
@@ -180,7 +180,7 @@ func (r *remote) end() error {
 // quoted returns lines that an FMU has printed.
 func quoted(lines []string) (out []string) {
 	for _, line := range lines {
-		out = append(out, fmi2.Escaped(fmi2.ValidUTF8(line)))
+		out = append(out, capi.Escaped(capi.ValidUTF8(line)))
 	}
 	return out
 }
@@ -188,7 +188,7 @@ func quoted(lines []string) (out []string) {
 // open starts the process and loads the library in it.
 func (r *remote) open(ctx context.Context) error {
 	f := r.in.fmu
-	file := fmi2.File{Chdir: f.chdir}
+	file := capi.File{Chdir: f.chdir}
 	if r.host == "" {
 		if err := f.prepareElsewhere(ctx); err != nil {
 			return err
@@ -262,7 +262,7 @@ func (f *FMU) prepareElsewhere(ctx context.Context) error {
 
 // judgeElsewhere checks a library that was loaded in another process. It keeps the
 // findings of the first time.
-func (f *FMU) judgeElsewhere(s *fmi2.Shown, changes []string, failed error) error {
+func (f *FMU) judgeElsewhere(s *capi.Shown, changes []string, failed error) error {
 	loading.Lock()
 	defer loading.Unlock()
 	l := &f.findings
@@ -289,7 +289,7 @@ func (r *remote) lost(call string, cause error) error {
 		if len(end.Said) > 0 {
 			var said diag.LastLines
 			for _, text := range end.Said {
-				said.Add(fmi2.Escaped(fmi2.ExpandReferences(fmi2.ValidUTF8(text), r.in.fmu.variableName)))
+				said.Add(capi.Escaped(capi.ExpandReferences(capi.ValidUTF8(text), r.in.fmu.variableName)))
 			}
 			e.Lines = said.Lines()
 		}
@@ -299,7 +299,7 @@ func (r *remote) lost(call string, cause error) error {
 	switch {
 	case end != nil && end.Lost && !r.Serialises:
 		e.Remedy = "the FMU cannot serialise its state, so no run goes on after the loss of its host"
-	case end == nil || !end.Crash || r.Limit > 0, call == fmi2.Terminate.String(), call == fmi2.FreeInstance.String():
+	case end == nil || !end.Crash || r.Limit > 0, call == capi.Terminate.String(), call == capi.FreeInstance.String():
 	case serialises:
 		e.Remedy = "--on-crash restart goes on after a crash; --debug calls=FILE shows the calls up to it, for the exporter"
 	default:
@@ -324,9 +324,9 @@ func (r *remote) relay(message []byte) {
 	if !ok || r.Replaying() {
 		return
 	}
-	if m.Category != fmi2.OwnCategory {
-		m.Text = fmi2.ExpandReferences(m.Text, r.in.fmu.variableName)
-		r.last.Add(fmi2.Escaped(m.Text))
+	if m.Category != capi.OwnCategory {
+		m.Text = capi.ExpandReferences(m.Text, r.in.fmu.variableName)
+		r.last.Add(capi.Escaped(m.Text))
 	}
 	r.in.log.Relay(m)
 }
@@ -343,7 +343,7 @@ func (r *remote) print(line string, stderr bool) {
 		}
 		fmt.Fprintln(to, line)
 	}
-	r.in.log.Relay(native.Message{Instance: r.in.name, Category: OutputCategory, Text: fmi2.ValidUTF8(line)})
+	r.in.log.Relay(native.Message{Instance: r.in.name, Category: OutputCategory, Text: capi.ValidUTF8(line)})
 }
 
 // OutputCategory is the category of messages with a line that an FMU in a separate
@@ -376,7 +376,7 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 func (in *Instance) Keep() error {
 	r := in.remote
 	if r == nil || !r.Replaceable() {
-		return in.argument(fmi2.SerializeFMUState, "the instance has no restarts (InstanceOptions.Restarts)")
+		return in.argument(capi.SerializeFMUState, "the instance has no restarts (InstanceOptions.Restarts)")
 	}
 	began := time.Now()
 	if r.host != "" && r.Kept() && began.Sub(r.kept) < max(keepInterval, keepShare*r.took) {

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 	remotehost "github.com/macrostep/macrostep/fmi/internal/remote"
 )
@@ -109,7 +109,7 @@ func use(t *testing.T, f *FMU, l Launcher, run func(*native.Batch)) string {
 	_, err = in.GetStringStatus(PendingStatus)
 	note(err)
 	// A function that fails.
-	note(in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(fmi2.DoStep), int32(StatusDiscard), 1}))
+	note(in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(capi.DoStep), int32(StatusDiscard), 1}))
 	_, err = s.Step(0.8, 0.1, true)
 	note(err)
 	note(in.GetReal(make([]description.ValueReference, 20), make([]float64, 20)))

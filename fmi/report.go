@@ -13,7 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/diag"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 	"github.com/macrostep/macrostep/fmi/process"
 )
@@ -36,10 +36,10 @@ func functionName(t native.Tag) string {
 		return Loads
 	case ending:
 		return Ends
-	case f < 0 || f >= int(fmi2.NumFunctions):
+	case f < 0 || f >= int(capi.NumFunctions):
 		return ""
 	default:
-		return fmi2.Function(f).String()
+		return capi.Function(f).String()
 	}
 }
 
@@ -159,7 +159,7 @@ func (e *noted) call() Call {
 // taken returns a text that put has written, from memory that may have been overwritten with anything.
 func taken(from []byte) string {
 	text, _, _ := bytes.Cut(bytes.Clone(from), []byte{0})
-	return fmi2.Escaped(fmi2.ValidUTF8(string(text)))
+	return capi.Escaped(capi.ValidUTF8(string(text)))
 }
 
 // Loaded returns the FMUs in the process that shares a page, as calls without function.

@@ -15,7 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 	"github.com/macrostep/macrostep/fmi/process"
 )
@@ -29,38 +29,38 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 	"calls": func(t *testing.T, r *reporter) {
 		in := r.instance(t, "one")
 		r.during = r.show
-		warn := func(in *Instance, f fmi2.Function) { fail(t, in, f, StatusWarning, 1) }
-		for _, f := range []fmi2.Function{fmi2.SetupExperiment, fmi2.EnterInitializationMode, fmi2.ExitInitializationMode} {
+		warn := func(in *Instance, f capi.Function) { fail(t, in, f, StatusWarning, 1) }
+		for _, f := range []capi.Function{capi.SetupExperiment, capi.EnterInitializationMode, capi.ExitInitializationMode} {
 			warn(in, f)
 			switch f {
-			case fmi2.SetupExperiment:
+			case capi.SetupExperiment:
 				must(t, in.SetupExperiment(Experiment{Start: 2}))
-			case fmi2.EnterInitializationMode:
+			case capi.EnterInitializationMode:
 				must(t, in.EnterInitializationMode())
 			default:
 				must(t, in.ExitInitializationMode())
 			}
 		}
-		warn(in, fmi2.DoStep)
+		warn(in, capi.DoStep)
 		_, err := in.DoStep(2, 0.5, false)
 		must(t, err)
 		state, err := in.GetFMUState(nil)
 		must(t, err)
-		warn(in, fmi2.GetString)
+		warn(in, capi.GetString)
 		must(t, in.GetString([]description.ValueReference{0}, make([]string, 1)))
 		must(t, in.SetFMUState(state))
 		all := StepPlan{RealIn: []description.ValueReference{0}, IntegerIn: []description.ValueReference{5}, BooleanIn: []description.ValueReference{5}, RealOut: []description.ValueReference{1}, IntegerOut: []description.ValueReference{5}, BooleanOut: []description.ValueReference{5}}
 		r.line("# one crossing")
 		first := stepper(t, in, all)
-		calls := []fmi2.Function{fmi2.SetReal, fmi2.SetInteger, fmi2.SetBoolean, fmi2.DoStep, fmi2.GetReal, fmi2.GetInteger, fmi2.GetBoolean}
+		calls := []capi.Function{capi.SetReal, capi.SetInteger, capi.SetBoolean, capi.DoStep, capi.GetReal, capi.GetInteger, capi.GetBoolean}
 		for k, f := range calls {
 			warn(in, f)
 			_, err := first.Step(3+float64(k), 0.25, true)
 			must(t, err)
 		}
-		warn(in, fmi2.GetReal)
+		warn(in, capi.GetReal)
 		must(t, first.Read())
-		warn(in, fmi2.SetReal)
+		warn(in, capi.SetReal)
 		must(t, first.Write())
 		r.line("# a batch")
 		two := r.instance(t, "two")
@@ -68,7 +68,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		second := stepper(t, two, all)
 		g, err := NewBatch([]*Stepper{first, second})
 		must(t, err)
-		for _, f := range []fmi2.Function{fmi2.SetReal, fmi2.GetBoolean} {
+		for _, f := range []capi.Function{capi.SetReal, capi.GetBoolean} {
 			warn(two, f)
 			_, _, err := g.Step(0, 20, 0.5, true)
 			must(t, err)
@@ -82,7 +82,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		start(t, one)
 		start(t, two)
 		r.during = die
-		fail(t, two, fmi2.DoStep, StatusWarning, 1)
+		fail(t, two, capi.DoStep, StatusWarning, 1)
 		_, _ = two.DoStep(0, 0.5, false)
 	},
 	// It dies while nothing is called; an instance is freed.
@@ -115,7 +115,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 	"messages": func(t *testing.T, r *reporter) {
 		in := r.instance(t, "one")
 		for range 20 {
-			fail(t, in, fmi2.SetupExperiment, StatusWarning, 1)
+			fail(t, in, capi.SetupExperiment, StatusWarning, 1)
 			must(t, in.SetupExperiment(Experiment{}))
 		}
 		report(native.Message{Instance: strings.Repeat("long", 100), Text: strings.Repeat("ä", 500)})

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/macrostep/macrostep/fmi/archive"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 )
 
 // trees are the unpacked archives of this process. Archives with equal content in
@@ -80,4 +80,4 @@ func (t *tree) release() error {
 }
 
 // images are the loaded libraries, by hash or path of the FMU. Guarded by loading.
-var images = map[string]*fmi2.Library{}
+var images = map[string]*capi.Library{}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -32,7 +32,7 @@ func (f *FMU) shared() map[string]string {
 	}
 	f.shares = map[string]string{}
 	for _, file := range native.Siblings(f.place.Path) {
-		f.shares["library "+filepath.Base(file)] = fmi2.ContentKey(file)
+		f.shares["library "+filepath.Base(file)] = capi.ContentKey(file)
 	}
 	for name, own := range native.Shared(f.place.Path) {
 		f.shares[name] = map[bool]string{true: cmp.Or(f.Hash, f.place.Path)}[own]
@@ -68,5 +68,5 @@ func (f *FMU) TakenBy() string {
 	}
 	onlyOnce.Lock()
 	defer onlyOnce.Unlock()
-	return onlyOnce.used[fmi2.ContentKey(f.place.Path)]
+	return onlyOnce.used[capi.ContentKey(f.place.Path)]
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -20,13 +20,13 @@ type FMUState struct {
 }
 
 // owned checks that f can be called with s.
-func (in *Instance) owned(f fmi2.Function, s *FMUState) error {
+func (in *Instance) owned(f capi.Function, s *FMUState) error {
 	switch {
 	case s == nil || s.in == nil:
 		return in.argument(f, "the state is nil or freed")
 	case s.in != in:
 		return in.argument(f, "the state is of instance %s", s.in.name)
-	case s.lost && f != fmi2.GetFMUState && f != fmi2.FreeFMUState:
+	case s.lost && f != capi.GetFMUState && f != capi.FreeFMUState:
 		return in.argument(f, "the state was lost with the process of the instance")
 	}
 	return nil
@@ -38,14 +38,14 @@ func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 	if err := in.prepareGet(reuse); err != nil {
 		return nil, err
 	}
-	if err := in.call(fmi2.GetFMUState); err != nil {
+	if err := in.call(capi.GetFMUState); err != nil {
 		return nil, err
 	}
 	return in.saved(reuse), nil
 }
 
 func (in *Instance) prepareGet(reuse *FMUState) error {
-	const f = fmi2.GetFMUState
+	const f = capi.GetFMUState
 	if err := in.begin(f); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 	if err := in.prepareSet(s); err != nil {
 		return err
 	}
-	if err := in.call(fmi2.SetFMUState); err != nil {
+	if err := in.call(capi.SetFMUState); err != nil {
 		return err
 	}
 	in.restored(s)
@@ -87,7 +87,7 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 }
 
 func (in *Instance) prepareSet(s *FMUState) error {
-	const f = fmi2.SetFMUState
+	const f = capi.SetFMUState
 	if err := in.begin(f); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (in *Instance) restored(s *FMUState) {
 // FreeFMUState frees a saved state, which must not be used afterwards, not even after
 // an error. It ignores nil and freed states.
 func (in *Instance) FreeFMUState(s *FMUState) error {
-	const f = fmi2.FreeFMUState
+	const f = capi.FreeFMUState
 	if s == nil || s.in == nil {
 		return nil
 	}
@@ -142,31 +142,31 @@ var stateMark = [5]byte{'M', 'F', 'S', '2', 1}
 // of any instance of the FMU. Some FMUs accept them only in the same process
 // (checklist fmi2 59).
 func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
-	if err := in.begin(fmi2.SerializeFMUState); err != nil {
+	if err := in.begin(capi.SerializeFMUState); err != nil {
 		return buf, err
 	}
-	if err := in.begin(fmi2.SerializedFMUStateSize); err != nil {
+	if err := in.begin(capi.SerializedFMUStateSize); err != nil {
 		return buf, err
 	}
-	if err := in.owned(fmi2.SerializeFMUState, s); err != nil {
+	if err := in.owned(capi.SerializeFMUState, s); err != nil {
 		return buf, err
 	}
 	*in.size = 0
-	in.prepare(fmi2.SerializedFMUStateSize, in.comp, s.handle, native.AddressOf(in.size))
-	if err := in.call(fmi2.SerializedFMUStateSize); err != nil {
+	in.prepare(capi.SerializedFMUStateSize, in.comp, s.handle, native.AddressOf(in.size))
+	if err := in.call(capi.SerializedFMUStateSize); err != nil {
 		return buf, err
 	}
 	size := *in.size
-	if size > fmi2.MaxState {
-		return buf, in.argument(fmi2.SerializedFMUStateSize,
-			"the FMU returned %d bytes as the size of its state, more than the limit of %d", size, uint64(fmi2.MaxState))
+	if size > capi.MaxState {
+		return buf, in.argument(capi.SerializedFMUStateSize,
+			"the FMU returned %d bytes as the size of its state, more than the limit of %d", size, uint64(capi.MaxState))
 	}
 	b, err := native.BufferSlice[byte](&in.valBuf, int(size))
 	if err != nil {
-		return buf, in.argument(fmi2.SerializeFMUState, "%v", err)
+		return buf, in.argument(capi.SerializeFMUState, "%v", err)
 	}
-	in.prepare(fmi2.SerializeFMUState, in.comp, s.handle, native.Address(b), size)
-	if err := in.call(fmi2.SerializeFMUState); err != nil {
+	in.prepare(capi.SerializeFMUState, in.comp, s.handle, native.Address(b), size)
+	if err := in.call(capi.SerializeFMUState); err != nil {
 		return buf, err
 	}
 	buf = append(buf, stateMark[:]...)
@@ -177,7 +177,7 @@ func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
 // DeserializeFMUState makes a saved state from the bytes of SerializeFMUState, also of
 // another instance of the same FMU.
 func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
-	const f = fmi2.DeSerializeFMUState
+	const f = capi.DeSerializeFMUState
 	if err := in.begin(f); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 )
 
 // If a member of a batch fails to save its state, those that others have saved are kept, and freed in the end: those
@@ -26,7 +26,7 @@ func TestSaveFails(t *testing.T) {
 			start(t, in)
 			all, steppers = append(all, in), append(steppers, stepper(t, in, plan))
 		}
-		must(t, all[1].SetInteger([]description.ValueReference{100, 101}, []int32{int32(fmi2.GetFMUState), int32(StatusErr)}))
+		must(t, all[1].SetInteger([]description.ValueReference{100, 101}, []int32{int32(capi.GetFMUState), int32(StatusErr)}))
 		g, err := NewBatch(steppers)
 		must(t, err)
 		states := make([]*FMUState, len(all))

@@ -2,7 +2,7 @@ package fmi
 
 import (
 	"github.com/macrostep/macrostep/fmi/description"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -40,7 +40,7 @@ type Stepper struct {
 	in    *Instance
 	batch *native.Batch
 	recs  []native.Record // set…, doStep, get…
-	fns   []fmi2.Function // of each record
+	fns   []capi.Function // of each record
 	do    int             // index of doStep
 }
 
@@ -48,10 +48,10 @@ type Stepper struct {
 // not support a call.
 func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
 	if s := in.State(); s == StateFatal || s == StateFreed {
-		return nil, in.refuse(fmi2.DoStep, s)
+		return nil, in.refuse(capi.DoStep, s)
 	}
 	if p.DerivativeOrders < 0 || p.DerivativeOrders > 16 {
-		return nil, in.argument(fmi2.SetRealInputDerivatives,
+		return nil, in.argument(capi.SetRealInputDerivatives,
 			"DerivativeOrders is %d; it must be 0 to 16", p.DerivativeOrders)
 	}
 	s := &Stepper{in: in, do: -1}
@@ -75,40 +75,40 @@ func (s *Stepper) build(p StepPlan) error {
 	s.recs = recs[:0]
 	s.batch = in.mem.Batch()
 
-	if s.RealIn, err = access[float64](s, fmi2.SetReal, p.RealIn); err != nil {
+	if s.RealIn, err = access[float64](s, capi.SetReal, p.RealIn); err != nil {
 		return err
 	}
-	if s.IntegerIn, err = access[int32](s, fmi2.SetInteger, p.IntegerIn); err != nil {
+	if s.IntegerIn, err = access[int32](s, capi.SetInteger, p.IntegerIn); err != nil {
 		return err
 	}
-	if s.BooleanIn, err = access[int32](s, fmi2.SetBoolean, p.BooleanIn); err != nil {
+	if s.BooleanIn, err = access[int32](s, capi.SetBoolean, p.BooleanIn); err != nil {
 		return err
 	}
 	if err := s.derivatives(p); err != nil {
 		return err
 	}
 	s.do = len(s.recs)
-	if err := s.add(fmi2.DoStep, native.Record{Sig: native.SigIFFI}); err != nil {
+	if err := s.add(capi.DoStep, native.Record{Sig: native.SigIFFI}); err != nil {
 		return err
 	}
-	if s.RealOut, err = access[float64](s, fmi2.GetReal, p.RealOut); err != nil {
+	if s.RealOut, err = access[float64](s, capi.GetReal, p.RealOut); err != nil {
 		return err
 	}
-	if s.IntegerOut, err = access[int32](s, fmi2.GetInteger, p.IntegerOut); err != nil {
+	if s.IntegerOut, err = access[int32](s, capi.GetInteger, p.IntegerOut); err != nil {
 		return err
 	}
-	s.BooleanOut, err = access[int32](s, fmi2.GetBoolean, p.BooleanOut)
+	s.BooleanOut, err = access[int32](s, capi.GetBoolean, p.BooleanOut)
 	return err
 }
 
 // add completes a record for f and appends it.
-func (s *Stepper) add(f fmi2.Function, r native.Record) error {
+func (s *Stepper) add(f capi.Function, r native.Record) error {
 	in := s.in
 	if err := in.supports(f); err != nil {
 		return err
 	}
 	r.Fn, r.Int[0], r.Tag = in.sym[f], in.comp, in.tag.Of(uint8(f))
-	if s.do >= 0 && f != fmi2.DoStep {
+	if s.do >= 0 && f != capi.DoStep {
 		r.Tag |= native.Stepped
 	}
 	if in.remote != nil {
@@ -120,7 +120,7 @@ func (s *Stepper) add(f fmi2.Function, r native.Record) error {
 }
 
 // access adds a getter or setter for the references and returns its values.
-func access[T number](s *Stepper, f fmi2.Function, vr []description.ValueReference) ([]T, error) {
+func access[T number](s *Stepper, f capi.Function, vr []description.ValueReference) ([]T, error) {
 	if len(vr) == 0 {
 		return nil, nil
 	}
@@ -139,7 +139,7 @@ func access[T number](s *Stepper, f fmi2.Function, vr []description.ValueReferen
 // derivatives adds a setter of input derivatives for each order, since some FMUs
 // refuse calls with more values than inputs.
 func (s *Stepper) derivatives(p StepPlan) error {
-	const f = fmi2.SetRealInputDerivatives
+	const f = capi.SetRealInputDerivatives
 	which := p.DerivativeIn
 	if which == nil {
 		which = make([]int, len(p.RealIn))
@@ -200,7 +200,7 @@ func (s *Stepper) ready(r *native.Record, t, h float64) {
 func (s *Stepper) check(t, h float64) error {
 	in := s.in
 	if st := in.State(); st != StateStepComplete {
-		return in.refuse(fmi2.DoStep, st)
+		return in.refuse(capi.DoStep, st)
 	}
 	return in.checkStep(t, h)
 }
@@ -222,8 +222,8 @@ func (s *Stepper) Step(t, h float64, read bool) (Status, error) {
 
 // Read reads the outputs, for example during and after the initialisation.
 func (s *Stepper) Read() error {
-	if st := s.in.State(); !legal(fmi2.GetReal).has(st) {
-		return s.in.refuse(fmi2.GetReal, st)
+	if st := s.in.State(); !legal(capi.GetReal).has(st) {
+		return s.in.refuse(capi.GetReal, st)
 	}
 	_, err := s.carryOut(s.do+1, len(s.recs), s.in.now(), 0)
 	return err
@@ -233,11 +233,11 @@ func (s *Stepper) Read() error {
 // It is not needed before Step. In stepComplete no output may be read between Write
 // and the next step (checklist fmi2 44).
 func (s *Stepper) Write() error {
-	if st := s.in.State(); !legal(fmi2.SetReal).has(st) {
-		return s.in.refuse(fmi2.SetReal, st)
+	if st := s.in.State(); !legal(capi.SetReal).has(st) {
+		return s.in.refuse(capi.SetReal, st)
 	}
 	n := s.do
-	for n > 0 && s.fns[n-1] == fmi2.SetRealInputDerivatives {
+	for n > 0 && s.fns[n-1] == capi.SetRealInputDerivatives {
 		n--
 	}
 	_, err := s.carryOut(0, n, s.in.now(), 0)

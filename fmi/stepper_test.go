@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -144,34 +144,34 @@ func TestStepperPlans(t *testing.T) {
 func TestStepperStops(t *testing.T) {
 	f := plainFMU(t)
 	paths(t, func(t *testing.T, run func(*native.Batch)) {
-		for _, fn := range []fmi2.Function{fmi2.SetReal, fmi2.SetInteger, fmi2.SetBoolean, fmi2.SetRealInputDerivatives, fmi2.DoStep, fmi2.GetReal, fmi2.GetInteger, fmi2.GetBoolean} {
+		for _, fn := range []capi.Function{capi.SetReal, capi.SetInteger, capi.SetBoolean, capi.SetRealInputDerivatives, capi.DoStep, capi.GetReal, capi.GetInteger, capi.GetBoolean} {
 			for _, st := range []Status{StatusWarning, StatusDiscard, StatusErr, StatusPending, Status(-1), Status(77)} {
 				in := running(t, f, "stops")
 				in.run = run
 				s := stepper(t, in, plan)
 				fail(t, in, fn, st, 0)
-				if fn == fmi2.SetInteger {
+				if fn == capi.SetInteger {
 					s.IntegerIn[0] = 0
 				}
 				_, err := s.Step(0, 1, true)
 				steps := make([]int32, 1)
 				saved := in.state
 				in.state = StateStepComplete
-				if fn == fmi2.GetInteger {
+				if fn == capi.GetInteger {
 					steps[0] = 1
 				} else {
 					must(t, in.GetInteger([]description.ValueReference{110}, steps))
 				}
 				in.state = saved
 				wantSteps := int32(1)
-				if fn < fmi2.DoStep && fn >= fmi2.SetReal && st != StatusWarning {
+				if fn < capi.DoStep && fn >= capi.SetReal && st != StatusWarning {
 					wantSteps = 0
 				}
 				if steps[0] != wantSteps {
 					t.Errorf("%v returns %v: %d steps made, want %d", fn, st, steps[0], wantSteps)
 				}
 				var se *StatusError
-				wantErr := st != StatusWarning && (st != StatusPending || fn != fmi2.DoStep)
+				wantErr := st != StatusWarning && (st != StatusPending || fn != capi.DoStep)
 				if errors.As(err, &se) != wantErr || wantErr && (se.Func != fn.String() || se.Status != st) {
 					t.Errorf("%v returns %v: error %v", fn, st, err)
 				}
@@ -180,11 +180,11 @@ func TestStepperStops(t *testing.T) {
 				}
 				want := StateError
 				switch {
-				case st == StatusWarning, st == StatusDiscard && fn != fmi2.DoStep:
+				case st == StatusWarning, st == StatusDiscard && fn != capi.DoStep:
 					want = StateStepComplete
 				case st == StatusDiscard:
 					want = StateStepFailed
-				case st == StatusPending && fn == fmi2.DoStep:
+				case st == StatusPending && fn == capi.DoStep:
 					want = StateStepInProgress
 				}
 				if saved != want {
@@ -223,7 +223,7 @@ func TestBatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, st := range []Status{StatusOK, StatusWarning, StatusDiscard, StatusErr, StatusPending, StatusFatal, Status(50)} {
-				for _, fn := range []fmi2.Function{fmi2.SetReal, fmi2.DoStep, fmi2.GetReal} {
+				for _, fn := range []capi.Function{capi.SetReal, capi.DoStep, capi.GetReal} {
 					a, b := members(t, n, InstanceOptions{Log: c.log}), members(t, n, InstanceOptions{Log: c.log})
 					variant(a)
 					g, err := NewBatch(a)
@@ -270,7 +270,7 @@ func TestBatch(t *testing.T) {
 						if want == nil && ok && (err != nil) != (last == StatusPending) {
 							t.Fatalf("%v from %v: batch gives %v", st, fn, err)
 						}
-						if st == StatusPending && ok && fn == fmi2.DoStep && err != nil && !errors.As(err, new(*StatusError)) {
+						if st == StatusPending && ok && fn == capi.DoStep && err != nil && !errors.As(err, new(*StatusError)) {
 							t.Fatal(err)
 						}
 					}

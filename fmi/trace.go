@@ -8,7 +8,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -41,7 +41,7 @@ func (t *Trace) Err() error {
 type line []byte
 
 // add writes the line of a completed call.
-func (t *Trace) add(in *Instance, f fmi2.Function, r *native.Record) {
+func (t *Trace) add(in *Instance, f capi.Function, r *native.Record) {
 	b := &in.line
 	*b = (*b)[:0]
 	b.decimal(max(time.Since(t.start)-in.took, 0).Round(time.Microsecond).Seconds(), 6)
@@ -49,13 +49,13 @@ func (t *Trace) add(in *Instance, f fmi2.Function, r *native.Record) {
 	b.describe(f, r)
 	b.text(" -> ")
 	switch f {
-	case fmi2.Instantiate:
+	case capi.Instantiate:
 		if r.Ret == 0 {
 			b.text("null")
 		} else {
 			b.text("component")
 		}
-	case fmi2.FreeInstance:
+	case capi.FreeInstance:
 		b.text("void")
 	default:
 		b.text(Status(r.Status()).String())
@@ -107,9 +107,9 @@ func (b *line) decimal(v float64, digits int) { *b = strconv.AppendFloat(*b, v, 
 func (b *line) real(v float64) { *b = strconv.AppendFloat(*b, v, 'g', -1, 64) }
 
 // describe appends the arguments and results of a call.
-func (b *line) describe(f fmi2.Function, r *native.Record) {
-	for k := range fmi2.Shapes[f] {
-		a := &fmi2.Shapes[f][k]
+func (b *line) describe(f capi.Function, r *native.Record) {
+	for k := range capi.Shapes[f] {
+		a := &capi.Shapes[f][k]
 		if a.Name == "" {
 			continue
 		}
@@ -132,7 +132,7 @@ func (b *line) describe(f fmi2.Function, r *native.Record) {
 }
 
 // list appends the first 16 elements of an array.
-func (b *line) list(a *fmi2.Argument, r *native.Record) {
+func (b *line) list(a *capi.Argument, r *native.Record) {
 	b.text("[")
 	n := a.Elements(r)
 	for k := range min(n, traceItems) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/description"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -12,7 +12,7 @@ import (
 type number interface{ ~float64 | ~int32 }
 
 // references copies value references to C memory.
-func (in *Instance) references(f fmi2.Function, vr []description.ValueReference, values int) (uintptr, error) {
+func (in *Instance) references(f capi.Function, vr []description.ValueReference, values int) (uintptr, error) {
 	if len(vr) != values {
 		return 0, in.argument(f, "%d value references for %d values", len(vr), values)
 	}
@@ -26,7 +26,7 @@ func (in *Instance) references(f fmi2.Function, vr []description.ValueReference,
 
 // stage prepares a getter or setter and returns its values in C memory, not cleared;
 // nil if there is nothing to call.
-func stage[T any](in *Instance, f fmi2.Function, vr []description.ValueReference, values int) ([]T, error) {
+func stage[T any](in *Instance, f capi.Function, vr []description.ValueReference, values int) ([]T, error) {
 	if err := in.begin(f); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func stage[T any](in *Instance, f fmi2.Function, vr []description.ValueReference
 	return b, nil
 }
 
-func getNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T) error {
+func getNumbers[T number](in *Instance, f capi.Function, vr []description.ValueReference, v []T) error {
 	b, err := stage[T](in, f, vr, len(v))
 	if b == nil {
 		return err
@@ -52,7 +52,7 @@ func getNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueR
 }
 
 // fetch makes the prepared call of a getter and copies its values from C memory.
-func fetch[T number](in *Instance, f fmi2.Function, from, to []T) error {
+func fetch[T number](in *Instance, f capi.Function, from, to []T) error {
 	if err := in.call(f); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func fetch[T number](in *Instance, f fmi2.Function, from, to []T) error {
 }
 
 // convert reads variables whose values have another type in C.
-func convert[C, T any](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T, from func(C) T) error {
+func convert[C, T any](in *Instance, f capi.Function, vr []description.ValueReference, v []T, from func(C) T) error {
 	b, err := stage[C](in, f, vr, len(v))
 	if b == nil {
 		return err
@@ -76,7 +76,7 @@ func convert[C, T any](in *Instance, f fmi2.Function, vr []description.ValueRefe
 	return nil
 }
 
-func setNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T) error {
+func setNumbers[T number](in *Instance, f capi.Function, vr []description.ValueReference, v []T) error {
 	b, err := stage[T](in, f, vr, len(v))
 	if b == nil {
 		return err
@@ -88,63 +88,63 @@ func setNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueR
 // GetReal reads variables of type Real; v must be as long as vr. After Discard,
 // which is an error, a value is not available; v is then unchanged.
 func (in *Instance) GetReal(vr []description.ValueReference, v []float64) error {
-	return getNumbers(in, fmi2.GetReal, vr, v)
+	return getNumbers(in, capi.GetReal, vr, v)
 }
 
 // SetReal writes variables of type Real; v must be as long as vr. After Discard,
 // which is an error, a value was rejected; the instance remains usable.
 func (in *Instance) SetReal(vr []description.ValueReference, v []float64) error {
-	return setNumbers(in, fmi2.SetReal, vr, v)
+	return setNumbers(in, capi.SetReal, vr, v)
 }
 
 // GetInteger reads variables of type Integer or Enumeration like GetReal.
 func (in *Instance) GetInteger(vr []description.ValueReference, v []int32) error {
-	return getNumbers(in, fmi2.GetInteger, vr, v)
+	return getNumbers(in, capi.GetInteger, vr, v)
 }
 
 // SetInteger writes variables of type Integer or Enumeration like SetReal.
 func (in *Instance) SetInteger(vr []description.ValueReference, v []int32) error {
-	return setNumbers(in, fmi2.SetInteger, vr, v)
+	return setNumbers(in, capi.SetInteger, vr, v)
 }
 
 // GetBoolean reads variables of type Boolean like GetReal.
 func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error {
-	return convert(in, fmi2.GetBoolean, vr, v, func(b int32) bool { return b != 0 })
+	return convert(in, capi.GetBoolean, vr, v, func(b int32) bool { return b != 0 })
 }
 
 // SetBoolean writes variables of type Boolean like SetReal.
 func (in *Instance) SetBoolean(vr []description.ValueReference, v []bool) error {
-	b, err := stage[int32](in, fmi2.SetBoolean, vr, len(v))
+	b, err := stage[int32](in, capi.SetBoolean, vr, len(v))
 	if b == nil {
 		return err
 	}
 	for k := range v {
 		b[k] = int32(flag(v[k]))
 	}
-	return in.call(fmi2.SetBoolean)
+	return in.call(capi.SetBoolean)
 }
 
 // GetString reads variables of type String like GetReal. It copies the strings
 // (checklist fmi2 47); a null pointer becomes "".
 func (in *Instance) GetString(vr []description.ValueReference, v []string) error {
-	return convert(in, fmi2.GetString, vr, v, func(p uintptr) string { return fmi2.ValidUTF8(native.String(p, native.MaxString)) })
+	return convert(in, capi.GetString, vr, v, func(p uintptr) string { return capi.ValidUTF8(native.String(p, native.MaxString)) })
 }
 
 // SetString writes variables of type String like SetReal. It refuses strings with
 // NUL, which ends a string in C.
 func (in *Instance) SetString(vr []description.ValueReference, v []string) error {
-	b, err := stage[uintptr](in, fmi2.SetString, vr, len(v))
+	b, err := stage[uintptr](in, capi.SetString, vr, len(v))
 	if b == nil {
 		return err
 	}
-	if err := in.strings(fmi2.SetString, b, v); err != nil {
+	if err := in.strings(capi.SetString, b, v); err != nil {
 		return err
 	}
-	return in.call(fmi2.SetString)
+	return in.call(capi.SetString)
 }
 
 // strings copies strings to C memory and stores their addresses in pointers.
-func (in *Instance) strings(f fmi2.Function, pointers []uintptr, v []string) error {
+func (in *Instance) strings(f capi.Function, pointers []uintptr, v []string) error {
 	total := 0
 	for _, s := range v {
 		if strings.ContainsRune(s, 0) {
@@ -169,7 +169,7 @@ func (in *Instance) strings(f fmi2.Function, pointers []uintptr, v []string) err
 // J = ∂unknown/∂known at the current point (checklist fmi2 60). dvKnown is as long as
 // known, dvUnknown as long as unknown.
 func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueReference, dvKnown, dvUnknown []float64) error {
-	const f = fmi2.GetDirectionalDerivative
+	const f = capi.GetDirectionalDerivative
 	if err := in.begin(f); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 // (1, 2, …) at the start of the next step; they hold for that step only
 // (checklist fmi2 56). The slices are as long as vr.
 func (in *Instance) SetRealInputDerivatives(vr []description.ValueReference, order []int32, v []float64) error {
-	const f = fmi2.SetRealInputDerivatives
+	const f = capi.SetRealInputDerivatives
 	b, err := in.derivatives(f, vr, order, len(v))
 	if b == nil {
 		return err
@@ -218,7 +218,7 @@ func (in *Instance) SetRealInputDerivatives(vr []description.ValueReference, ord
 // maxOutputDerivativeOrder (checklist fmi2 56). FMUs return 0 for an unknown
 // derivative. The slices are as long as vr.
 func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, order []int32, v []float64) error {
-	const f = fmi2.GetRealOutputDerivatives
+	const f = capi.GetRealOutputDerivatives
 	b, err := in.derivatives(f, vr, order, len(v))
 	if b == nil {
 		return err
@@ -228,7 +228,7 @@ func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, or
 
 // derivatives prepares one of the two functions above and returns its values in C
 // memory; nil if there is nothing to call.
-func (in *Instance) derivatives(f fmi2.Function, vr []description.ValueReference, order []int32, values int) ([]float64, error) {
+func (in *Instance) derivatives(f capi.Function, vr []description.ValueReference, order []int32, values int) ([]float64, error) {
 	b, err := stage[float64](in, f, vr, values)
 	if b == nil {
 		return nil, err
@@ -238,7 +238,7 @@ func (in *Instance) derivatives(f fmi2.Function, vr []description.ValueReference
 	}
 	highest := int32(in.fmu.Description.CoSimulation.MaxOutputDerivativeOrder)
 	for _, k := range order {
-		if k < 1 || f == fmi2.GetRealOutputDerivatives && k > highest {
+		if k < 1 || f == capi.GetRealOutputDerivatives && k > highest {
 			return nil, in.argument(f, "the FMU does not support derivatives of order %d: orders begin at 1, and end at %d for outputs", k, highest)
 		}
 	}

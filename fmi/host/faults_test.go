@@ -20,7 +20,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/host"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/remote"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
@@ -623,7 +623,7 @@ func TestOtherLibrary(t *testing.T) {
 		_, err = l.Await()
 		return errors.Join(err, l.Close())
 	}
-	if err := load(remote.AppendPlace(nil, fmi2.File{Path: evil}, "")); err == nil {
+	if err := load(remote.AppendPlace(nil, capi.File{Path: evil}, "")); err == nil {
 		t.Error("another place is taken")
 	}
 	for _, path := range []string{"", evil} {
@@ -633,7 +633,7 @@ func TestOtherLibrary(t *testing.T) {
 		}
 		k.Ended = func(error) (int, bool, bool) { return 0, true, false }
 		k.Lost = func(_ string, cause error) error { return cause }
-		if _, err := k.Open("x.fmu", fmi2.File{Path: path}); (err == nil) != (path == "") {
+		if _, err := k.Open("x.fmu", capi.File{Path: path}); (err == nil) != (path == "") {
 			t.Errorf("path %q: %v", path, err)
 		}
 		must(t, k.Close())

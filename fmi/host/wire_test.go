@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/remote"
 	"github.com/macrostep/macrostep/fmi/worker"
 )
@@ -431,7 +431,7 @@ func (c *Client) Wrap(wrap func(net.Conn) net.Conn) {
 }
 
 func TestWeight(t *testing.T) {
-	place := remote.AppendPlace(nil, fmi2.File{Path: "x"}, "")
+	place := remote.AppendPlace(nil, capi.File{Path: "x"}, "")
 	three := remote.AppendGroup(nil, []remote.Part{{Instance: 1, Message: make([]byte, 8)}, {Instance: 2, Message: place}, {Instance: 3}})
 	for _, c := range []struct {
 		request []byte

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -62,16 +62,16 @@ type Client struct {
 
 // Loaded is the result of loading a library in another process.
 type Loaded struct {
-	Shown   *fmi2.Shown
+	Shown   *capi.Shown
 	Changes []string // of the process
 	Failed  error    // why the library cannot be loaded; nil = loaded
 }
 
 // Symbols returns numbers that replace the addresses of functions in records; 0 = not exported.
-func Symbols(s *fmi2.Shown) *[fmi2.NumFunctions]uintptr {
-	sym := new([fmi2.NumFunctions]uintptr)
+func Symbols(s *capi.Shown) *[capi.NumFunctions]uintptr {
+	sym := new([capi.NumFunctions]uintptr)
 	for k := range sym {
-		if s.Has(fmi2.Function(k)) {
+		if s.Has(capi.Function(k)) {
 			sym[k] = uintptr(k) + 1
 		}
 	}
@@ -79,11 +79,11 @@ func Symbols(s *fmi2.Shown) *[fmi2.NumFunctions]uintptr {
 }
 
 // called returns the function of a record.
-func called(c *native.Record) fmi2.Function { return fmi2.Function(c.Fn - 1) }
+func called(c *native.Record) capi.Function { return capi.Function(c.Fn - 1) }
 
 // Open starts the process and loads the library of an FMU there: f, or that which Place names if its path
 // is "". l.Shown is nil after an error.
-func (r *Client) Open(fmu string, f fmi2.File) (l Loaded, err error) {
+func (r *Client) Open(fmu string, f capi.File) (l Loaded, err error) {
 	r.out = r.out[:0]
 	r.out.word(askLoad)
 	r.out.word(Version)
@@ -137,7 +137,7 @@ func (r *Client) loaded(answer []byte) (l Loaded, err error) {
 	for n := a.word(); n > 0 && !a.bad; n-- {
 		l.Changes = append(l.Changes, text())
 	}
-	l.Shown = &fmi2.Shown{Exports: a.word(), Types: text(), Version: text(), Foreign: text(), Replaced: text()}
+	l.Shown = &capi.Shown{Exports: a.word(), Types: text(), Version: text(), Foreign: text(), Replaced: text()}
 	if a.bad {
 		return Loaded{}, ErrWire
 	}
@@ -245,7 +245,7 @@ func (r *Client) underWay(recs []native.Record, err error) (begun int, call stri
 	}
 	time = r.Time
 	for k := range begun - 1 {
-		if c := &recs[k]; called(c) == fmi2.DoStep {
+		if c := &recs[k]; called(c) == capi.DoStep {
 			time = c.Float[0] + c.Float[1]
 		}
 	}
@@ -256,11 +256,11 @@ func (r *Client) underWay(recs []native.Record, err error) (begun int, call stri
 func (r *Client) fail(b *native.Batch, recs []native.Record, err error) {
 	begun, call, time := r.underWay(recs, err)
 	for k := range begun {
-		recs[k].Ret = fmi2.StatusOK
+		recs[k].Ret = capi.StatusOK
 	}
 	b.Done = uintptr(begun)
-	recs[begun-1].Ret = fmi2.StatusFatal
-	if called(&recs[begun-1]) == fmi2.Instantiate {
+	recs[begun-1].Ret = capi.StatusFatal
+	if called(&recs[begun-1]) == capi.Instantiate {
 		recs[begun-1].Ret = 0
 	}
 	r.Time = time
@@ -283,12 +283,12 @@ func (r *Client) encode(c *native.Record) {
 	}
 	w.word(head)
 	if define {
-		for _, a := range fmi2.Shapes[f] {
+		for _, a := range capi.Shapes[f] {
 			if a.Type == "count" {
 				w.word(uint64(c.Int[a.At]))
 			}
 		}
-		for _, a := range fmi2.Shapes[f] {
+		for _, a := range capi.Shapes[f] {
 			if a.Fixed() {
 				w.memory(c.Int[a.At], a.Bytes(c))
 			}
@@ -299,17 +299,17 @@ func (r *Client) encode(c *native.Record) {
 	}
 	r.encodeArguments(f, c)
 	switch f {
-	case fmi2.DoStep:
+	case capi.DoStep:
 		r.Time = c.Float[0]
-	case fmi2.SetupExperiment:
+	case capi.SetupExperiment:
 		r.Time, r.Timed = c.Float[1], true
 	}
 }
 
 // encodeArguments writes the arguments of a record that are not constant.
-func (r *Client) encodeArguments(f fmi2.Function, c *native.Record) {
+func (r *Client) encodeArguments(f capi.Function, c *native.Record) {
 	w := &r.out
-	for _, a := range fmi2.Shapes[f] {
+	for _, a := range capi.Shapes[f] {
 		p := c.Int[a.At]
 		switch {
 		case a.Float():
@@ -373,10 +373,10 @@ func (r *Client) decode(b *native.Batch, recs []native.Record, answer []byte) er
 			b.Modes = 1
 		}
 		f := called(c)
-		if f == fmi2.DoStep && !native.Stops(c.Status()) {
+		if f == capi.DoStep && !native.Stops(c.Status()) {
 			r.Time = c.Float[0] + c.Float[1]
 		}
-		for _, g := range fmi2.Shapes[f] {
+		for _, g := range capi.Shapes[f] {
 			switch p := c.Int[g.At]; {
 			case g.Out && g.Type == "text":
 				if err := r.readTexts(&a, p, g.Elements(c)); err != nil {

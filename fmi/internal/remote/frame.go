@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 )
 
 // A frame is a message on its way between processes: its kind and its length in bytes, a word each, then the message.
@@ -52,7 +52,7 @@ const (
 	// MaxTexts bounds the texts in a message in bytes.
 	MaxTexts = 64 << 20
 	// MaxMessage bounds a message in bytes: a serialised state, and texts.
-	MaxMessage = fmi2.MaxState + MaxTexts
+	MaxMessage = capi.MaxState + MaxTexts
 	// Usual is the size of the buffer for frames, in bytes; a longer one gets a buffer of its own.
 	Usual = 1 << 16
 )

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/diag"
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -26,18 +26,18 @@ type instance struct {
 	number uint64
 	send   func(message []byte)
 	keep   func(text string)
-	log    *fmi2.Log
-	img    *fmi2.Library
+	log    *capi.Log
+	img    *capi.Library
 	comp   uintptr    // 0 = not instantiated, or freed
 	made   bool       // fmi2Instantiate was called
 	failed bool       // a call has returned Error, and no Reset or SetFMUState has succeeded since
-	place  *fmi2.File // of the library, if the Client does not know it
+	place  *capi.File // of the library, if the Client does not know it
 	uri    string     // of the resources, likewise
 
 	batch     *native.Batch
 	mem       native.Memory   // lives as long as the process
 	recs      []native.Record // of the present batch
-	fns       []fmi2.Function
+	fns       []capi.Function
 	slots     []uint64           // number of the state in each record with ArgStateSlot
 	kept      []native.Record    // by the number for requests; Fn is 0 if there is none
 	states    map[uint64]uintptr // fmi2FMUstate by number
@@ -149,13 +149,13 @@ func Ends(request []byte) bool {
 	if kind, n := r.word(), r.word(); kind != askRun || n != 1 {
 		return false
 	}
-	f := fmi2.Function(r.word() & 0xff)
-	return f == fmi2.Terminate || f == fmi2.FreeInstance
+	f := capi.Function(r.word() & 0xff)
+	return f == capi.Terminate || f == capi.FreeInstance
 }
 
 // AppendPlace appends a request that tells a Host where the library of an instance is, and the location of
 // its resources, before that of a Client which does not know them.
-func AppendPlace(b []byte, f fmi2.File, uri string) []byte {
+func AppendPlace(b []byte, f capi.File, uri string) []byte {
 	w := wireWriter(b)
 	w.word(askPlace)
 	w.text(uri)
@@ -251,7 +251,7 @@ func (h *instance) load(r *wireReader) error {
 	if r.bad || h.img != nil || p.Path == "" {
 		return ErrWire
 	}
-	h.log = &fmi2.Log{FMU: name, Sink: h.forward, All: all}
+	h.log = &capi.Log{FMU: name, Sink: h.forward, All: all}
 	if h.keep != nil {
 		h.log.Keep = func(m native.Message) { h.keep(m.Text) }
 	}
@@ -259,8 +259,8 @@ func (h *instance) load(r *wireReader) error {
 	if h.place != nil { // the Client is on another machine
 		say = func(text string) { h.out.text(diag.WithoutPaths(text)) }
 	}
-	img, changes, err := fmi2.Load(&p, 0)
-	s := fmi2.Shown{}
+	img, changes, err := capi.Load(&p, 0)
+	s := capi.Shown{}
 	if err != nil {
 		say(err.Error())
 	} else {
@@ -275,7 +275,7 @@ func (h *instance) load(r *wireReader) error {
 	for _, text := range []string{s.Types, s.Version, s.Foreign, s.Replaced} {
 		say(text)
 	}
-	if h.callbacks, err = fmi2.NewCallbacks(h.log); err != nil {
+	if h.callbacks, err = capi.NewCallbacks(h.log); err != nil {
 		return err
 	}
 	h.guard, h.tidied = native.Watch(), time.Now()
@@ -324,7 +324,7 @@ func (h *instance) run(r *wireReader) error {
 		if err != nil {
 			return err
 		}
-		h.recs, h.fns, h.slots = recs, make([]fmi2.Function, n), make([]uint64, n)
+		h.recs, h.fns, h.slots = recs, make([]capi.Function, n), make([]uint64, n)
 	}
 	h.scratch.Reset()
 	for k := range h.recs[:n] {
@@ -339,13 +339,13 @@ func (h *instance) run(r *wireReader) error {
 	b.Recs, b.N = native.Address(h.recs), uintptr(n)
 	if n == 1 && changesProcess.Has(h.fns[0]) {
 		h.tidy(0)
-		if f := h.fns[0]; f == fmi2.Terminate || f == fmi2.FreeInstance {
+		if f := h.fns[0]; f == capi.Terminate || f == capi.FreeInstance {
 			native.Flush() // a crash loses what is not written
 		}
 		g := native.Watch()
 		native.Run(b)
 		for _, c := range g.Restore() {
-			h.log.Say(fmi2.StatusOK, "the FMU "+c.Text)
+			h.log.Say(capi.StatusOK, "the FMU "+c.Text)
 		}
 	} else {
 		native.Run(b)
@@ -366,18 +366,18 @@ func (h *instance) run(r *wireReader) error {
 }
 
 // judge follows the state of the instance after a call with this status.
-func (h *instance) judge(f fmi2.Function, s int32) {
+func (h *instance) judge(f capi.Function, s int32) {
 	switch {
-	case f == fmi2.FreeInstance:
+	case f == capi.FreeInstance:
 		h.log.Close()
 		native.Flush()
 		h.comp = 0
-	case f == fmi2.Instantiate:
+	case f == capi.Instantiate:
 		h.made = true
-	case f >= fmi2.GetStatus && f <= fmi2.GetStringStatus:
-	case f == fmi2.Reset, f == fmi2.SetFMUState:
+	case f >= capi.GetStatus && f <= capi.GetStringStatus:
+	case f == capi.Reset, f == capi.SetFMUState:
 		h.failed = h.failed && native.Stops(s)
-	case native.Stops(s) && s != fmi2.StatusDiscard && !(f == fmi2.DoStep && s == fmi2.StatusPending):
+	case native.Stops(s) && s != capi.StatusDiscard && !(f == capi.DoStep && s == capi.StatusPending):
 		h.failed = true
 	}
 }
@@ -403,15 +403,15 @@ func (h *instance) tidy(interval time.Duration) {
 		return
 	}
 	for _, c := range h.guard.News() {
-		h.log.Say(fmi2.StatusOK, "in a step the FMU "+c.Text) // the process is its own
+		h.log.Say(capi.StatusOK, "in a step the FMU "+c.Text) // the process is its own
 	}
 	h.tidied = time.Now()
 }
 
 // changesProcess are the calls after which changed settings of the process are restored at once.
-const changesProcess fmi2.FunctionSet = 1<<fmi2.Instantiate |
-	1<<fmi2.EnterInitializationMode | 1<<fmi2.ExitInitializationMode |
-	1<<fmi2.Terminate | 1<<fmi2.Reset | 1<<fmi2.CancelStep | 1<<fmi2.FreeInstance
+const changesProcess capi.FunctionSet = 1<<capi.Instantiate |
+	1<<capi.EnterInitializationMode | 1<<capi.ExitInitializationMode |
+	1<<capi.Terminate | 1<<capi.Reset | 1<<capi.CancelStep | 1<<capi.FreeInstance
 
 // outcome returns the number of records called, and wireStopped if the last one stopped the
 // batch.
@@ -419,8 +419,8 @@ func (h *instance) outcome(records uintptr) uint64 {
 	done := uint64(records)
 	last, f := &h.recs[done-1], h.fns[done-1]
 	switch f {
-	case fmi2.FreeInstance: // returns nothing
-	case fmi2.Instantiate:
+	case capi.FreeInstance: // returns nothing
+	case capi.Instantiate:
 		if last.Ret == 0 {
 			return done | wireStopped
 		}
@@ -434,17 +434,17 @@ func (h *instance) outcome(records uintptr) uint64 {
 
 // define reads the first part of a record: its constant arguments, or the number under which
 // they are kept.
-func (h *instance) define(r *wireReader, c *native.Record) (f fmi2.Function, shape []fmi2.Argument, err error) {
+func (h *instance) define(r *wireReader, c *native.Record) (f capi.Function, shape []capi.Argument, err error) {
 	head := r.word()
-	f = fmi2.Function(head & 0xff)
+	f = capi.Function(head & 0xff)
 	id := int(head >> wireKept & maxID)
-	if f >= fmi2.NumFunctions || h.img == nil || h.img.Sym[f] == 0 {
+	if f >= capi.NumFunctions || h.img == nil || h.img.Sym[f] == 0 {
 		return f, nil, ErrWire
 	}
-	shape = fmi2.Shapes[f]
+	shape = capi.Shapes[f]
 	switch {
 	case head&wireDefines != 0:
-		*c = native.Record{Fn: h.img.Sym[f], Sig: fmi2.Signatures[f]}
+		*c = native.Record{Fn: h.img.Sym[f], Sig: capi.Signatures[f]}
 		for _, a := range shape {
 			if a.Type == "count" {
 				c.Int[a.At] = uintptr(r.word())
@@ -514,7 +514,7 @@ func (h *instance) decode(r *wireReader, k int) error {
 	if r.bad {
 		return ErrWire
 	}
-	if f == fmi2.Instantiate {
+	if f == capi.Instantiate {
 		h.log.Instance = native.String(c.Int[0], maxName)
 		if h.place != nil {
 			c.Int[resources], err = h.string([]byte(h.uri), true)
@@ -527,11 +527,11 @@ func (h *instance) decode(r *wireReader, k int) error {
 const resources = 3
 
 // reserve allocates the memory of an array, and reads it if it is constant.
-func (h *instance) reserve(r *wireReader, c *native.Record, a fmi2.Argument, keep bool) error {
+func (h *instance) reserve(r *wireReader, c *native.Record, a capi.Argument, keep bool) error {
 	if !a.Array || a.Type == "text" && a.In {
 		return nil
 	}
-	if a.Elements(c) > fmi2.MaxState {
+	if a.Elements(c) > capi.MaxState {
 		return ErrWire
 	}
 	p, err := h.room(a.Bytes(c), keep)
@@ -589,15 +589,15 @@ func (h *instance) string(s []byte, keep bool) (uintptr, error) {
 func (h *instance) encode(k int) {
 	c, f := &h.recs[k], h.fns[k]
 	w := &h.out
-	if f == fmi2.Instantiate {
+	if f == capi.Instantiate {
 		h.comp = c.Ret
 	}
 	w.word(uint64(c.Ret))
 	w.word(uint64(c.Sig & native.SigModes))
-	for _, a := range fmi2.Shapes[f] {
+	for _, a := range capi.Shapes[f] {
 		at := c.Int[a.At]
 		switch {
-		case a.Type == "slot" && f == fmi2.FreeFMUState:
+		case a.Type == "slot" && f == capi.FreeFMUState:
 			delete(h.states, h.slots[k])
 		case a.Type == "slot":
 			h.states[h.slots[k]] = *(*uintptr)(native.Pointer(at))

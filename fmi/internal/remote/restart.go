@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -94,10 +94,10 @@ func (r *Client) Forget() { r.broken = true }
 func (r *Client) Replaying() bool { return r.replaying.Load() }
 
 // reading are the calls that do not change an instance.
-const reading fmi2.FunctionSet = 1<<fmi2.GetReal | 1<<fmi2.GetInteger | 1<<fmi2.GetBoolean | 1<<fmi2.GetString |
-	1<<fmi2.GetRealOutputDerivatives |
-	1<<fmi2.SerializedFMUStateSize | 1<<fmi2.SerializeFMUState |
-	1<<fmi2.GetStatus | 1<<fmi2.GetRealStatus | 1<<fmi2.GetIntegerStatus | 1<<fmi2.GetBooleanStatus | 1<<fmi2.GetStringStatus
+const reading capi.FunctionSet = 1<<capi.GetReal | 1<<capi.GetInteger | 1<<capi.GetBoolean | 1<<capi.GetString |
+	1<<capi.GetRealOutputDerivatives |
+	1<<capi.SerializedFMUStateSize | 1<<capi.SerializeFMUState |
+	1<<capi.GetStatus | 1<<capi.GetRealStatus | 1<<capi.GetIntegerStatus | 1<<capi.GetBooleanStatus | 1<<capi.GetStringStatus
 
 // write stores an answered request.
 func (s *restart) write(recs []native.Record, request []byte, outcome uint64) {
@@ -107,8 +107,8 @@ func (s *restart) write(recs []native.Record, request []byte, outcome uint64) {
 	case !s.Replaceable():
 	case !s.born:
 		s.birth.add(request, outcome)
-		s.born = f == fmi2.ExitInitializationMode && outcome&wireStopped == 0
-	case f == fmi2.Reset, !s.saved && (!s.Serialises || len(s.since.data)+len(request) > mostSince):
+		s.born = f == capi.ExitInitializationMode && outcome&wireStopped == 0
+	case f == capi.Reset, !s.saved && (!s.Serialises || len(s.since.data)+len(request) > mostSince):
 		s.broken = true
 		s.since = tape{}
 	case !s.broken && !(len(recs) == 1 && reading.Has(f)):
@@ -124,7 +124,7 @@ func (r *Client) goOn(recs []native.Record, cause error) error {
 		return cause
 	}
 	switch called(&recs[0]) {
-	case fmi2.Terminate, fmi2.FreeInstance:
+	case capi.Terminate, capi.FreeInstance:
 		return cause
 	}
 	_, call, at := r.underWay(recs, cause)
@@ -231,12 +231,12 @@ func (r *Client) play(t *tape) error {
 func (r *Client) putBack(state []byte) error {
 	r.states++
 	id := r.states
-	for _, f := range []fmi2.Function{fmi2.DeSerializeFMUState, fmi2.SetFMUState, fmi2.FreeFMUState} {
+	for _, f := range []capi.Function{capi.DeSerializeFMUState, capi.SetFMUState, capi.FreeFMUState} {
 		m := wireWriter(nil)
 		m.word(askRun)
 		m.word(1)
 		m.word(uint64(f) | wireDefines)
-		if f == fmi2.DeSerializeFMUState {
+		if f == capi.DeSerializeFMUState {
 			m.word(uint64(len(state)))
 			m.raw(state)
 		}

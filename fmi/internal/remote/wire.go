@@ -5,7 +5,7 @@ import (
 	"errors"
 	"unsafe"
 
-	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -61,7 +61,7 @@ func (w *wireWriter) text(s string) {
 }
 
 // file writes where a library is.
-func (w *wireWriter) file(f fmi2.File) {
+func (w *wireWriter) file(f capi.File) {
 	for _, s := range []string{f.Path, f.Prefix, f.ID} {
 		w.text(s)
 	}
@@ -108,8 +108,8 @@ func (r *wireReader) raw(n uint64) []byte {
 
 func (r *wireReader) text() string { return string(r.raw(r.word())) }
 
-func (r *wireReader) file() fmi2.File {
-	f := fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0}
+func (r *wireReader) file() capi.File {
+	f := capi.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0}
 	for n := r.word(); n > 0 && !r.bad; n-- {
 		f.Preload = append(f.Preload, r.text())
 	}

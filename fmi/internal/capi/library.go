@@ -1,4 +1,4 @@
-package fmi2
+package capi
 
 import (
 	"fmt"

@@ -1,3 +1,0 @@
-// Package fmi2 is the part of calling FMUs that is specific to FMI 2.0 for Co-Simulation:
-// functions and their arguments, libraries, callbacks and log messages.
-package fmi2
