@@ -520,7 +520,7 @@ func (f *FMU) variableName(kind byte, vr uint32) (string, bool) {
 			description.Boolean: 'b', description.String: 's'}
 		for k := range f.Description.Variables {
 			v := &f.Description.Variables[k]
-			key := variableKey{kinds[v.Type], uint32(v.ValueReference)}
+			key := variableKey{kinds[v.Type], v.ValueReference.Number()}
 			if _, taken := f.nameOf[key]; !taken { // the first of aliases
 				f.nameOf[key] = v.Name
 			}

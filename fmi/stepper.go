@@ -124,11 +124,11 @@ func access[T number](s *Stepper, f capi.Function, vr []description.ValueReferen
 	if len(vr) == 0 {
 		return nil, nil
 	}
-	refs, err := native.Slice[description.ValueReference](&s.in.mem, len(vr))
+	refs, err := native.Slice[uint32](&s.in.mem, len(vr))
 	if err != nil {
 		return nil, err
 	}
-	copy(refs, vr)
+	putNumbers(refs, vr)
 	v, err := native.Slice[T](&s.in.mem, len(vr))
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (s *Stepper) derivatives(p StepPlan) error {
 	if n == 0 || p.DerivativeOrders == 0 {
 		return nil
 	}
-	refs, err := native.Slice[description.ValueReference](&s.in.mem, n)
+	refs, err := native.Slice[uint32](&s.in.mem, n)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (s *Stepper) derivatives(p StepPlan) error {
 		if w < 0 || w >= len(p.RealIn) {
 			return s.in.argument(f, "DerivativeIn holds %d, but there are %d Real inputs", w, len(p.RealIn))
 		}
-		refs[k] = p.RealIn[w]
+		refs[k] = p.RealIn[w].Number()
 	}
 	if s.Derivatives, err = native.Slice[float64](&s.in.mem, n*p.DerivativeOrders); err != nil {
 		return err

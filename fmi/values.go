@@ -11,16 +11,23 @@ import (
 // number is a numeric type with the same layout in Go and C.
 type number interface{ ~float64 | ~int32 }
 
+// putNumbers copies the numbers of value references.
+func putNumbers(to []uint32, vr []description.ValueReference) {
+	for k, r := range vr {
+		to[k] = r.Number()
+	}
+}
+
 // references copies value references to C memory.
 func (in *Instance) references(f capi.Function, vr []description.ValueReference, values int) (uintptr, error) {
 	if len(vr) != values {
 		return 0, in.argument(f, "%d value references for %d values", len(vr), values)
 	}
-	b, err := native.BufferSlice[description.ValueReference](&in.vrBuf, len(vr))
+	b, err := native.BufferSlice[uint32](&in.vrBuf, len(vr))
 	if err != nil {
 		return 0, in.argument(f, "%v", err)
 	}
-	copy(b, vr)
+	putNumbers(b, vr)
 	return native.Address(b), nil
 }
 
@@ -184,7 +191,7 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 		clear(dvUnknown)
 		return nil
 	}
-	vr, err := native.BufferSlice[description.ValueReference](&in.vrBuf, len(unknown)+len(known))
+	vr, err := native.BufferSlice[uint32](&in.vrBuf, len(unknown)+len(known))
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
@@ -192,8 +199,8 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
-	copy(vr, unknown)
-	copy(vr[len(unknown):], known)
+	putNumbers(vr, unknown)
+	putNumbers(vr[len(unknown):], known)
 	copy(v, dvKnown)
 	r := in.aim(f, native.SigInts)
 	r.Int = [7]uintptr{in.comp, native.Address(vr), uintptr(len(unknown)), native.Address(vr[len(unknown):]), uintptr(len(known)),

@@ -67,9 +67,11 @@ const (
 	Enumeration
 )
 
-// ValueReference is the handle of a variable, unique per base type
-// (Integer and Enumeration share one; checklist 21).
-type ValueReference uint32
+// ValueReference is the handle of a variable. The low 32 bits are the number in the
+// document, the high 32 bits the row-major index of an element of an array, from 0.
+// In FMI 2.0 it is unique per base type (Integer and Enumeration share one;
+// checklist 21), in FMI 3.0 in the whole FMU.
+type ValueReference uint64
 
 // Causality, Variability and Initial are the attributes of the same names (checklist 19).
 type (
@@ -116,13 +118,13 @@ type RealAttributes struct {
 // IntegerAttributes are the attributes of an Integer or Enumeration type or variable.
 type IntegerAttributes struct {
 	Quantity string
-	Min, Max *int32
+	Min, Max *int64
 }
 
 // EnumerationItem is one item of an enumeration type.
 type EnumerationItem struct {
 	Name        string
-	Value       int32
+	Value       int64
 	Description string
 }
 
@@ -167,7 +169,7 @@ type ScalarVariable struct {
 
 	HasStart     bool
 	StartReal    float64
-	StartInteger int32 // also of Enumeration
+	StartInteger int64 // also of Enumeration
 	StartBoolean bool
 	StartString  string
 

@@ -83,6 +83,12 @@ func (d *ModelDescription) Stateless() bool {
 	return false
 }
 
+// Number returns the value reference in modelDescription.xml.
+func (r ValueReference) Number() uint32 { return uint32(r) }
+
+// Element returns the row-major index in the array, from 0; 0 for a scalar.
+func (r ValueReference) Element() int { return int(r >> 32) }
+
 // String returns the name of the element in modelDescription.xml.
 func (t BaseType) String() string { return wordOf(baseTypes, t) }
 

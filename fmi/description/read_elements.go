@@ -24,7 +24,7 @@ func (p *reader) attributes(e *xml.StartElement, targets map[string]any, require
 		case *int:
 			n, _ := p.unsigned(a)
 			*to = int(min(n, math.MaxInt32))
-		case *int32:
+		case *int64:
 			*to, _ = p.integer(a)
 		case *float64:
 			*to, _ = p.double(a)

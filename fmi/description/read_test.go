@@ -89,7 +89,7 @@ func TestReadEverything(t *testing.T) {
 		},
 		Types: []SimpleType{
 			{Name: "TR", Description: "real", Type: Real, Real: tr},
-			{Name: "TI", Type: Integer, Integer: IntegerAttributes{Quantity: "N", Min: ptr[int32](math.MinInt32), Max: ptr[int32](math.MaxInt32)}},
+			{Name: "TI", Type: Integer, Integer: IntegerAttributes{Quantity: "N", Min: ptr[int64](math.MinInt32), Max: ptr[int64](math.MaxInt32)}},
 			{Name: "TB", Type: Boolean},
 			{Name: "TS", Type: String},
 			{Name: "TE", Type: Enumeration, Integer: IntegerAttributes{Quantity: "E"}, Items: []EnumerationItem{{"one", -1, "minus one"}, {"two", 5, ""}}},
@@ -100,10 +100,10 @@ func TestReadEverything(t *testing.T) {
 		Variables: []ScalarVariable{
 			{Name: "s", Description: "state", Initial: Exact, DeclaredType: "TR", Reinit: true, Real: tr, HasStart: true, StartReal: 0.25, Annotations: []VendorAnnotation{{"w", "<y/>"}}, Line: 29},
 			{Name: "der(s)", ValueReference: math.MaxUint32, Causality: Output, Initial: Approx, Derivative: 1, Real: RealAttributes{Unit: "U", Nominal: ptr(2.)}, HasStart: true, StartReal: -1e-3, Line: 33},
-			{Name: "i", ValueReference: 1, Causality: Parameter, Variability: Tunable, Initial: Exact, Type: Integer, DeclaredType: "TI", Integer: IntegerAttributes{Quantity: "own", Min: ptr[int32](-6), Max: ptr[int32](math.MaxInt32)}, HasStart: true, StartInteger: -5, Line: 34},
+			{Name: "i", ValueReference: 1, Causality: Parameter, Variability: Tunable, Initial: Exact, Type: Integer, DeclaredType: "TI", Integer: IntegerAttributes{Quantity: "own", Min: ptr[int64](-6), Max: ptr[int64](math.MaxInt32)}, HasStart: true, StartInteger: -5, Line: 34},
 			{Name: "b", ValueReference: 2, Causality: Input, Variability: Discrete, Type: Boolean, DeclaredType: "TB", HasStart: true, StartBoolean: true, Line: 35},
 			{Name: "t", ValueReference: 3, Variability: Constant, Initial: Exact, Type: String, DeclaredType: "TS", HasStart: true, StartString: ` "text" `, Line: 36},
-			{Name: "e", ValueReference: 1, Variability: Discrete, Initial: Calculated, Type: Enumeration, DeclaredType: "TE", Integer: IntegerAttributes{Quantity: "F", Min: ptr[int32](-1), Max: ptr[int32](5)}, AliasOf: 3, Line: 37},
+			{Name: "e", ValueReference: 1, Variability: Discrete, Initial: Calculated, Type: Enumeration, DeclaredType: "TE", Integer: IntegerAttributes{Quantity: "F", Min: ptr[int64](-1), Max: ptr[int64](5)}, AliasOf: 3, Line: 37},
 			{Name: "k", ValueReference: 9, Causality: CalculatedParameter, Variability: Fixed, Initial: Calculated, Line: 38},
 			{Name: "time", ValueReference: 10, Causality: Independent, Line: 39},
 		},
@@ -168,10 +168,10 @@ func TestTypeAttributes(t *testing.T) {
 		}
 	}
 	for attributes, want := range map[string]IntegerAttributes{
-		``:             {Quantity: "Q", Min: ptr[int32](-1), Max: ptr[int32](1)},
-		`quantity="P"`: {Quantity: "P", Min: ptr[int32](-1), Max: ptr[int32](1)},
-		`min="0"`:      {Quantity: "Q", Min: ptr[int32](0), Max: ptr[int32](1)},
-		`max="0"`:      {Quantity: "Q", Min: ptr[int32](-1), Max: ptr[int32](0)},
+		``:             {Quantity: "Q", Min: ptr[int64](-1), Max: ptr[int64](1)},
+		`quantity="P"`: {Quantity: "P", Min: ptr[int64](-1), Max: ptr[int64](1)},
+		`min="0"`:      {Quantity: "Q", Min: ptr[int64](0), Max: ptr[int64](1)},
+		`max="0"`:      {Quantity: "Q", Min: ptr[int64](-1), Max: ptr[int64](0)},
 	} {
 		if got := read(`variability="discrete"><Integer declaredType="N" ` + attributes).Integer; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", attributes, got, want)

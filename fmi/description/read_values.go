@@ -60,16 +60,16 @@ func (p *reader) doublePointer(a *xml.Attr) *float64 {
 }
 
 // integer reads an xs:int.
-func (p *reader) integer(a *xml.Attr) (int32, bool) {
+func (p *reader) integer(a *xml.Attr) (int64, bool) {
 	n, err := strconv.ParseInt(strings.Trim(a.Value, xmlSpace), 10, 32)
 	if err != nil {
 		p.badValue(a, "an integer of 32 bits")
 		return 0, false
 	}
-	return int32(n), true
+	return n, true
 }
 
-func (p *reader) integerPointer(a *xml.Attr) *int32 {
+func (p *reader) integerPointer(a *xml.Attr) *int64 {
 	n, ok := p.integer(a)
 	if !ok {
 		return nil

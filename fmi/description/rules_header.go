@@ -154,7 +154,7 @@ func (p *reader) checkItems(t *SimpleType, at location) {
 	if len(t.Items) == 0 {
 		p.mark(at, ruleItems, "the enumeration %q has no items", clip(t.Name))
 	}
-	names, values := map[string]bool{}, map[int32]bool{}
+	names, values := map[string]bool{}, map[int64]bool{}
 	for _, it := range t.Items {
 		if names[it.Name] {
 			p.mark(at, ruleItems, "the enumeration %q has the item %q twice", clip(t.Name), clip(it.Name))

@@ -97,7 +97,7 @@ func (p *reader) checkDeclaredType(i int, v *ScalarVariable) {
 }
 
 // below reports whether both are present and *a < *b.
-func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
+func below[T int64 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
 
 func (p *reader) mergeReal(i int, v *ScalarVariable, t *RealAttributes) {
 	a, g := &v.Real, p.given[i]
@@ -192,7 +192,7 @@ func (p *reader) checkStart(i int, v *ScalarVariable) {
 
 // excludesZero reports whether 0 lies outside the bounds.
 func (v *ScalarVariable) excludesZero() bool {
-	zero, none := 0., int32(0)
+	zero, none := 0., int64(0)
 	switch v.Type {
 	case Real:
 		return below(&zero, v.Real.Min) || below(v.Real.Max, &zero)

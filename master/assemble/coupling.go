@@ -401,10 +401,10 @@ func (c *checker) items(k *ssp.FlatConnection) {
 	}
 	values := map[string]int32{}
 	for _, x := range fromDescription.Enumeration(from.DeclaredType) {
-		values[x.Name] = x.Value
+		values[x.Name] = int32(x.Value)
 	}
 	for _, x := range toDescription.Enumeration(to.DeclaredType) {
-		if n, same := values[x.Name]; same && n != x.Value {
+		if n, same := values[x.Name]; same && int64(n) != x.Value {
 			c.add(ruleItemValues, k.Place, "%s → %s: the item %q is %d in one enumeration and %d in the other",
 				c.a.endpoint(k.From), c.a.endpoint(k.To), x.Name, n, x.Value)
 			return

@@ -70,13 +70,13 @@ func (s variables) view(v *description.ScalarVariable) ssp.Variable {
 	case description.Enumeration:
 		out.Items = map[string]int32{}
 		for _, item := range s.d.Enumeration(v.DeclaredType) {
-			out.Items[item.Name] = item.Value
+			out.Items[item.Name] = int32(item.Value)
 		}
 	}
 	return out
 }
 
-func widen(n *int32) *float64 {
+func widen(n *int64) *float64 {
 	if n == nil {
 		return nil
 	}

@@ -130,7 +130,7 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 		}
 	case description.Enumeration:
 		for _, item := range d.Enumeration(v.DeclaredType) {
-			if item.Value == value.Integer {
+			if item.Value == int64(value.Integer) {
 				out.Value.Text = item.Name
 			}
 		}

@@ -69,7 +69,7 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 	case description.Integer, description.Enumeration:
 		items := d.Enumeration(v.DeclaredType)
 		if i := slices.IndexFunc(items, func(e description.EnumerationItem) bool { return e.Name == text }); i >= 0 {
-			out.Integer = items[i].Value
+			out.Integer = int32(items[i].Value)
 			return out, nil
 		}
 		n, err := strconv.ParseInt(text, 10, 32)
@@ -80,7 +80,7 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 			return out, errors.New("the variable is an Integer; give a whole number of 32 bits")
 		}
 		out.Integer = int32(n)
-		if len(items) > 0 && !slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == out.Integer }) {
+		if len(items) > 0 && !slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == int64(out.Integer) }) {
 			return out, fmt.Errorf("the variable is an Enumeration, and none of its items has this number; give one of them%s",
 				listed(items))
 		}
@@ -112,7 +112,7 @@ func listed(items []description.EnumerationItem) string {
 	}
 	by := make(map[string]int32, len(items))
 	for _, item := range items {
-		by[item.Name] = item.Value
+		by[item.Name] = int32(item.Value)
 	}
 	return ": " + diag.ListItems(by)
 }

@@ -253,7 +253,7 @@ func (s *Slave) revive(refused error) error {
 func (s *Slave) integerText(v *description.ScalarVariable, n int32) string {
 	if v.Type == description.Enumeration {
 		for _, item := range s.config.FMU.Description.Enumeration(v.DeclaredType) {
-			if item.Value == n {
+			if item.Value == int64(n) {
 				return fmt.Sprintf("%s (%d)", item.Name, n)
 			}
 		}

@@ -156,7 +156,7 @@ func Settable(v *description.ScalarVariable) bool {
 
 // documentedStart returns the start value in modelDescription.xml.
 func documentedStart(v *description.ScalarVariable) Value {
-	return Value{Variable: v.Name, Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
+	return Value{Variable: v.Name, Real: v.StartReal, Integer: int32(v.StartInteger), Boolean: v.StartBoolean, String: v.StartString}
 }
 
 // planStarts collects the values to set: given ones, and the first values of inputs that the master drives.

@@ -429,8 +429,8 @@ func (t *tryout) bounds(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 			}
 		}
 		values := slices.Concat(g.Discrete[0].Integer, g.Discrete[1].Integer)
-		for i, n := range values {
-			v := integers[i]
+		for i, value := range values {
+			v, n := integers[i], int64(value)
 			items := t.f.Description.Enumeration(v.DeclaredType)
 			switch {
 			case v.Type == description.Enumeration && len(items) > 0 &&
@@ -447,7 +447,7 @@ func (t *tryout) bounds(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 }
 
 // below reports whether both are given and the first is less.
-func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
+func below[T int64 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
 
 // duration reports the wall time of a step.
 func (t *tryout) duration(s *fmuslave.Slave, readings []fmuprobe.Reading) {

@@ -158,7 +158,7 @@ func items(d *description.ModelDescription, v *description.ScalarVariable) map[s
 	}
 	out := map[string]int32{}
 	for _, item := range d.Enumeration(v.DeclaredType) {
-		out[item.Name] = item.Value
+		out[item.Name] = int32(item.Value)
 	}
 	return out
 }

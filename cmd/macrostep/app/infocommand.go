@@ -287,7 +287,7 @@ func newOutlineInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 
 func newVariableInfo(v *description.ScalarVariable) variableInfo {
 	info := variableInfo{
-		Name: v.Name, Reference: uint32(v.ValueReference), Causality: nameOf(causalityNames, v.Causality),
+		Name: v.Name, Reference: v.ValueReference.Number(), Causality: nameOf(causalityNames, v.Causality),
 		Variability: nameOf(variabilityNames, v.Variability), Initial: nameOf(initialNames, v.Initial),
 		Type: nameOf(typeNames, v.Type), Declared: v.DeclaredType, Unit: v.Real.Unit, Description: v.Description,
 	}
