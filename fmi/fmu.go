@@ -155,7 +155,7 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 // describe reads the description and checks that the FMU offers Co-Simulation; has
 // reports whether the FMU has a file or folder.
 func (f *FMU) describe(r io.Reader, name, path string, has func(name string) bool, l *diag.List) error {
-	d, err := description.Read(r, name, l)
+	d, err := description.ReadWith(r, name, l, description.ReadOptions{Only2: true}) // what calls FMUs knows no other version
 	if err != nil {
 		return err
 	}

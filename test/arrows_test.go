@@ -139,7 +139,7 @@ func hasPrefix(list []string, s string) bool {
 
 var (
 	continuedComment = regexp.MustCompile(`\n\s*// ?`)
-	citation         = regexp.MustCompile(`\b(fmi2|ssp|checklist) (\d+(?:(?:[-–]|, )\d+)*)`)
+	citation         = regexp.MustCompile(`\b(fmi2|fmi3|ssp|checklist) (\d+(?:(?:[-–]|, )\d+)*)`)
 	citedItem        = regexp.MustCompile(`(?m)^(\d+)\. \S(?:.*\n(?: {2,}\S.*\n)*)`)
 )
 
@@ -164,11 +164,11 @@ func cited(text string) map[string][]int {
 	return out
 }
 
-// TestCitations compares docs/fmi2.md and docs/ssp.md with the Go files: every cited item exists, and every item is
+// TestCitations compares docs/fmi2.md, docs/fmi3.md and docs/ssp.md with the Go files: every cited item exists, and every item is
 // cited or marked "(Cited nowhere.)".
 func TestCitations(t *testing.T) {
 	t.Parallel()
-	where := map[string]map[int]string{"fmi2": {}, "ssp": {}} // a file that cites the item
+	where := map[string]map[int]string{"fmi2": {}, "fmi3": {}, "ssp": {}} // a file that cites the item
 	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || filepath.Ext(path) != ".go" || filepath.Base(path) == "citations_test.go" {
 			return err

@@ -36,6 +36,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealImplicit", F: testRealImplicit},
 	{Name: "TestRealConformance", F: testRealConformance},
 	{Name: "TestRealDocuments", F: testRealDocuments},
+	{Name: "TestRealDocuments3", F: testRealDocuments3},
 	{Name: "TestRealTerminals", F: testRealTerminals},
 	{Name: "TestRealChecklist", F: testRealChecklist},
 	{Name: "TestRealCalls", F: testRealCalls},
@@ -442,7 +443,7 @@ var named = map[string]string{
 	"fmil/default_experiment/mixed":           "",
 	"fmil/env/locale":                         "",
 	"fmil/model_structure/valid":              "",
-	"fmil/type_definitions":                   "FA4!", // of FMI 3
+	"fmil/type_definitions":                   "MD1!", // of FMI 3, with a guid and types of FMI 2
 	"fmil/variable_test":                      "",
 	"fmil/variable_bad_variability_causality": "MD19",
 }
@@ -511,6 +512,54 @@ func judge(t *testing.T, path, want string) {
 		for _, id := range ids {
 			if rule == "" && !slices.Contains(besides, id) {
 				t.Errorf("strict=%t: the document is right, and %s is found: %v", strict, id, l.Findings)
+			}
+		}
+	}
+}
+
+// The descriptions of FMUs of FMI 3.0 are read: variables with the elements of arrays, outputs, states and initial
+// unknowns. One for Scheduled Execution only is refused.
+func testRealDocuments3(t *testing.T) {
+	counts := map[string][4]int{
+		"BouncingBall": {9, 3, 2, 2}, "Dahlquist": {4, 1, 1, 1}, "Feedthrough": {35, 16, 0, 16}, "Resource": {2, 1, 0, 1}, "Roberts": {11, 3, 2, 3},
+		"Stair": {2, 1, 0, 0}, "StateSpace": {55, 3, 3, 9}, "VanDerPol": {6, 2, 2, 2}, "IO": {16, 3, 0, 3},
+		"SpringFrictionPendulum1D": {83, 0, 2, 7}, "SpringPendulumExtForce1D": {41, 6, 2, 10}, "Clocks": {},
+	}
+	paths, err := filepath.Glob(filepath.Join(*realDir, "fmus", "*3", "*.fmu"))
+	if err != nil || len(paths) < len(counts) {
+		t.Fatalf("-real %s: %d FMUs of FMI 3.0: %v", *realDir, len(paths), err)
+	}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".fmu")
+		z, err := zip.OpenReader(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := z.Open("modelDescription.xml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &diag.List{Strict: true}
+		d, err := description.Read(f, name, l)
+		if err := z.Close(); err != nil {
+			t.Error(err)
+		}
+		if name == "Clocks" {
+			if !diag.Has(err, description.RuleCoSimulation.ID) || !strings.Contains(err.Error(), "Scheduled Execution only") {
+				t.Errorf("%s: %v", path, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if got := [4]int{len(d.Variables), len(d.Outputs), len(d.Derivatives), len(d.InitialUnknowns)}; got != counts[name] {
+			t.Errorf("%s: %v, want %v", path, got, counts[name])
+		}
+		for _, finding := range l.Findings {
+			if finding.Level > diag.Info {
+				t.Errorf("%s: %s", path, finding)
 			}
 		}
 	}

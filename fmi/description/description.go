@@ -2,13 +2,14 @@ package description
 
 import "github.com/macrostep/macrostep/fmi/unit"
 
-// ModelDescription is modelDescription.xml of an FMI 2.0 FMU, read whole
-// (checklist 13–28). It has every attribute of the schema. Absent attributes have
-// the default of the standard, or are nil if the standard has no default.
+// ModelDescription is modelDescription.xml of an FMU of FMI 2.0 or 3.0, read whole
+// (checklist 13–28, fmi3 1–14). It has every attribute of the schema of FMI 2.0, and of
+// that of FMI 3.0 what Co-Simulation needs. Absent attributes have the default of the
+// standard, or are nil if the standard has no default.
 type ModelDescription struct {
-	FMIVersion               string
+	FMIVersion               string // "2.0" or "3.0"
 	ModelName                string
-	GUID                     string
+	GUID                     string // instantiationToken in FMI 3.0
 	Description              string
 	Author                   string
 	Version                  string
@@ -50,12 +51,21 @@ type CoSimulation struct {
 	ProvidesDirectionalDerivative          bool
 	SourceFiles                            []string
 	CompletedIntegratorStepNotNeeded       bool // of ModelExchange only
+
+	// Of FMI 3.0 only.
+	HasEventMode                          bool
+	CanReturnEarlyAfterIntermediateUpdate bool
+	MightReturnEarlyFromDoStep            bool
+	ProvidesIntermediateUpdate            bool
+	ProvidesEvaluateDiscreteStates        bool
+	FixedInternalStepSize                 *float64 // in s, nil if absent
 }
 
 // ModelExchange is the element of the same name. macrostep does not run Model Exchange.
 type ModelExchange = CoSimulation
 
-// BaseType is the type of a variable. The FMI functions pass Enumeration as Integer.
+// BaseType is the kind of a variable, whatever its width. The functions of FMI 2.0 pass
+// Enumeration as Integer. A Binary of FMI 3.0 is a String.
 type BaseType uint8
 
 // The base types.
@@ -65,6 +75,30 @@ const (
 	Boolean
 	String
 	Enumeration
+	Clock
+)
+
+// Storage is the type by which the FMI functions pass a variable. In FMI 2.0 it is
+// StoreFloat64, StoreInt32 (also of Enumeration), StoreBool or StoreText.
+type Storage uint8
+
+// The storages.
+const (
+	StoreFloat64 Storage = iota
+	StoreFloat32
+	StoreInt8
+	StoreUInt8
+	StoreInt16
+	StoreUInt16
+	StoreInt32
+	StoreUInt32
+	StoreInt64
+	StoreUInt64 // values up to 2^63-1
+	StoreBool
+	StoreText
+	StoreBinary
+	StoreEnum // 64 bits
+	StoreClock
 )
 
 // ValueReference is the handle of a variable. The low 32 bits are the number in the
@@ -88,6 +122,7 @@ const (
 	Input
 	Output
 	Independent
+	StructuralParameter // of FMI 3.0: may be the size of arrays
 )
 
 // The variabilities.
@@ -99,7 +134,7 @@ const (
 	Discrete
 )
 
-// The kinds of initial value; inputs and the independent variable have InitialNone.
+// The kinds of initial value. Inputs, the independent variable and Clocks have InitialNone.
 const (
 	InitialNone Initial = iota
 	Exact
@@ -132,9 +167,13 @@ type EnumerationItem struct {
 type SimpleType struct {
 	Name, Description string
 	Type              BaseType
+	Storage           Storage
 	Real              RealAttributes
 	Integer           IntegerAttributes // also of Enumeration
 	Items             []EnumerationItem
+	MediaType         string // of Binary
+
+	clock clockAttributes
 }
 
 // LogCategory is one category that fmi2SetDebugLogging accepts (checklist 24).
@@ -145,11 +184,32 @@ type DefaultExperiment struct {
 	StartTime, StopTime, Tolerance, StepSize *float64
 }
 
-// VendorAnnotation is the content of one Tool element, kept as raw XML (checklist 24).
+// VendorAnnotation is the content of one Tool element, or in FMI 3.0 of one Annotation
+// with its type as Tool, kept as raw XML (checklist 24).
 type VendorAnnotation struct{ Tool, XML string }
 
-// ScalarVariable is one variable (checklist 18–22). It includes the attributes of
-// its declared type that it does not set itself.
+// Array is an array of FMI 3.0. Its elements are variables, in row-major order.
+type Array struct {
+	Name  string
+	Sizes []int // of each dimension
+	First int   // index of its first element in Variables, from 0
+
+	resized bool // by ReadOptions.Structure, which voids the start value
+}
+
+// ClockInfo has the attributes of a Clock of FMI 3.0. Times are in s.
+type ClockInfo struct {
+	Interval         string  // intervalVariability: constant, fixed, tunable, changing, countdown or triggered
+	IntervalDecimal  float64 // interval, also if the document has it as a fraction; 0 = the FMU knows it
+	ShiftDecimal     float64 // delay of the first tick
+	SupportsFraction bool
+	CanBeDeactivated bool
+
+	given clockAttributes
+}
+
+// ScalarVariable is one variable, or one element of an array (checklist 18–22). It includes
+// the attributes of its declared type that it does not set itself.
 type ScalarVariable struct {
 	Name           string
 	ValueReference ValueReference
@@ -158,6 +218,8 @@ type ScalarVariable struct {
 	Variability    Variability
 	Initial        Initial
 	Type           BaseType
+	Storage        Storage
+	three          bool   // of FMI 3.0
 	DeclaredType   string // "" if none
 
 	CanHandleMultipleSetPerTimeInstant bool
@@ -171,12 +233,17 @@ type ScalarVariable struct {
 	StartReal    float64
 	StartInteger int64 // also of Enumeration
 	StartBoolean bool
-	StartString  string
+	StartString  string // of a Binary its bytes
 
 	// AliasOf is the 1-based index of the first variable with the same base type
 	// and value reference, 0 for that variable itself. Aliases are one quantity: at
 	// most one of them may be set (fmi2 21, 67).
 	AliasOf int
+
+	Array     *Array     // nil for a scalar
+	Clock     *ClockInfo // nil unless it is a Clock
+	Clocks    []uint32   // references of the Clocks it belongs to
+	MediaType string     // of a Binary: its mimeType
 
 	Annotations []VendorAnnotation
 

@@ -55,6 +55,10 @@ func (d *ModelDescription) Unit(name string) (*unit.Definition, bool) {
 //
 //	<VendorAnnotations><Tool name="macrostep"><stateless/></Tool></VendorAnnotations>
 //
+// or in FMI 3.0
+//
+//	<Annotations><Annotation type="macrostep"><stateless/></Annotation></Annotations>
+//
 // <stateless value="false"/> revokes it.
 func (d *ModelDescription) Stateless() bool {
 	for _, a := range d.VendorAnnotations {
@@ -89,8 +93,35 @@ func (r ValueReference) Number() uint32 { return uint32(r) }
 // Element returns the row-major index in the array, from 0; 0 for a scalar.
 func (r ValueReference) Element() int { return int(r >> 32) }
 
-// String returns the name of the element in modelDescription.xml.
+// Len returns the number of elements.
+func (a *Array) Len() int {
+	n := 1
+	for _, size := range a.Sizes {
+		n *= size
+	}
+	return n
+}
+
+// TypeName returns the name of the element for the type in modelDescription.xml.
+func (v *ScalarVariable) TypeName() string { return typeName(v.three, v.Type, v.Storage) }
+
+func typeName(three bool, t BaseType, s Storage) string {
+	if three {
+		return s.String()
+	}
+	return t.String()
+}
+
+// String returns the name of the element in modelDescription.xml of FMI 2.0, or Clock.
 func (t BaseType) String() string { return wordOf(baseTypes, t) }
+
+// String returns the name of the element in modelDescription.xml of FMI 3.0.
+func (s Storage) String() string {
+	if int(s) < len(storages) {
+		return storages[s].name
+	}
+	return fmt.Sprintf("%d?", uint8(s))
+}
 
 // String returns the word of the attribute in modelDescription.xml.
 func (c Causality) String() string { return wordOf(causalityWords, c) }

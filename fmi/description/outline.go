@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Outline describes an FMU of FMI 1.0, 2.0 or 3.0 for people. It is the content of a description that
-// Read refuses because macrostep cannot run the FMU. Nothing in it is checked.
+// Outline describes an FMU of FMI 1.0, 2.0 or 3.0 for people. It is the content of the description of an
+// FMU that macrostep cannot run. Nothing in it is checked.
 type Outline struct {
 	FMIVersion string
 	Attributes map[string]string // of the root: modelName, generationTool …

@@ -34,15 +34,27 @@ type reader struct {
 
 	opaque int // > 0 inside elements that are skipped or kept as raw XML
 
+	options ReadOptions
+	three   bool    // FMI 3.0
+	single  bool    // numbers of the innermost open element are Float32
+	started []start // values of the start attribute read last, or of the Start elements
+	several []several
+	refs    map[uint32]span
+	ordinal []int // of the element of each variable in ModelVariables of FMI 3.0, from 0; nil = its index
+
+	documented   map[uint32]int64 // start values of structural parameters that the options change, by reference
+	dependencies int              // number of all dependencies after the expansion of arrays
+
 	list   diag.List
 	groups map[*diag.Rule]*group
 
 	d        *ModelDescription
 	chunks   [][]ScalarVariable // the variables while they are read
 	given    []given            // of each variable
-	lines    struct{ units, types, outputs, derivatives, initialUnknowns []int }
-	sections map[string]int // line of each child of the root
-	numbers  []float64      // memory of min, max and nominal
+	lines    struct{ units, types []int }
+	places   struct{ outputs, derivatives, initialUnknowns []place } // of the unknowns
+	sections map[string]int                                          // line of each child of the root
+	numbers  []float64                                               // memory of min, max and nominal
 
 	// For the rules on the whole document.
 	unitOf, typeOf map[string]int  // first index by name
@@ -65,18 +77,39 @@ const (
 	givenInitial
 	givenRelative
 	givenUnbounded
+	givenName
+	givenReference
 )
 
-// Read reads a modelDescription.xml (checklist 12–28); findings refer to it by
+// place is an element of a list: its line, and its number among the siblings.
+type place struct{ line, ordinal int }
+
+// ReadOptions change how a document is read.
+type ReadOptions struct {
+	// Structure has sizes of arrays: values of structural parameters of FMI 3.0, by name.
+	// They become the start values of these parameters. An array whose size they change
+	// has no start value.
+	Structure map[string]uint64
+	// Only2 refuses FMI 3.0.
+	Only2 bool
+}
+
+// Read is ReadWith without options.
+func Read(r io.Reader, name string, l *diag.List) (*ModelDescription, error) {
+	return ReadWith(r, name, l, ReadOptions{})
+}
+
+// ReadWith reads a modelDescription.xml (checklist 12–28, fmi3 1–14); findings refer to it by
 // name. It appends its findings to l, which may be nil; l.Strict selects strict
 // mode. It returns either a description or an error: an error of r, or a
 // *diag.ListError with all violations that make the document unusable.
 //
 // Several violations of one rule make one finding with their number, unless
 // they are errors. If a document breaks the schema, no other rules are checked.
-func Read(r io.Reader, name string, l *diag.List) (*ModelDescription, error) {
+func ReadWith(r io.Reader, name string, l *diag.List, o ReadOptions) (*ModelDescription, error) {
 	p := &reader{
 		file:     name,
+		options:  o,
 		groups:   map[*diag.Rule]*group{},
 		sections: map[string]int{},
 		d:        &ModelDescription{VariableNamingConvention: "flat"},
@@ -141,7 +174,7 @@ func (p *reader) read(r io.Reader) {
 		}
 	}
 	// Missing values would cause false findings of the other rules.
-	if p.err == nil && p.groups[ruleSchema] == nil && p.groups[ruleNotANumber] == nil {
+	if p.err == nil && p.groups[ruleSchema] == nil && p.groups[ruleNotANumber] == nil && p.groups[ruleWidth] == nil {
 		p.check()
 	}
 }
@@ -273,8 +306,13 @@ func (p *reader) skip() {
 // none reads an element that has no children.
 func (p *reader) none() { p.each(nil) }
 
-// unknownElement reports and skips an element that the schema does not have here.
+// unknownElement reports and skips an element that the schema does not have here. FMI 3.0 has Annotations
+// nearly everywhere.
 func (p *reader) unknownElement(e *xml.StartElement) {
+	if p.three && e.Name.Local == "Annotations" && e.Name.Space == "" {
+		p.skip()
+		return
+	}
 	p.add(ruleUnknown, p.path(""), p.line, "", "the element %s is not known here", clip(e.Name.Local))
 	p.skip()
 }
@@ -326,8 +364,12 @@ func (p *reader) path(attribute string) string {
 		b.WriteString(clip(p.open[i].name.Local))
 		switch p.open[i].name.Local {
 		case "ScalarVariable", "Unknown", "Unit", "DisplayUnit", "SimpleType", "Item", "Category", "Tool", "File":
-			fmt.Fprintf(&b, "[%d]", p.open[i].ordinal)
+		default:
+			if !p.three || i != 2 {
+				continue
+			}
 		}
+		fmt.Fprintf(&b, "[%d]", p.open[i].ordinal)
 	}
 	if attribute != "" {
 		b.WriteString("/@")

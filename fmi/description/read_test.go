@@ -81,7 +81,9 @@ func TestReadEverything(t *testing.T) {
 		ModelExchange: &ModelExchange{ModelIdentifier: "me", NeedsExecutionTool: true, CompletedIntegratorStepNotNeeded: true,
 			CanBeInstantiatedOnlyOncePerProcess: true, CanNotUseMemoryManagementFunctions: true, CanGetAndSetFMUState: true, CanSerializeFMUState: true,
 			ProvidesDirectionalDerivative: true, SourceFiles: []string{"me.c"}},
-		CoSimulation: &CoSimulation{"cs", true, true, true, 3, true, true, true, true, true, true, []string{"a.c", "b.c"}, false},
+		CoSimulation: &CoSimulation{ModelIdentifier: "cs", NeedsExecutionTool: true, CanHandleVariableCommunicationStepSize: true, CanInterpolateInputs: true,
+			MaxOutputDerivativeOrder: 3, CanRunAsynchronously: true, CanBeInstantiatedOnlyOncePerProcess: true, CanNotUseMemoryManagementFunctions: true,
+			CanGetAndSetFMUState: true, CanSerializeFMUState: true, ProvidesDirectionalDerivative: true, SourceFiles: []string{"a.c", "b.c"}},
 		Units: []unit.Definition{
 			{Name: "U", Base: &unit.Base{Kg: 1, M: 2, S: -3, A: 4, K: 5, Mol: 6, Cd: 7, Rad: 8, Factor: 9.5, Offset: -10}, Displays: []unit.Display{{Name: "D", Factor: 11, Offset: 12}}},
 			{Name: "unknown"},
@@ -89,10 +91,10 @@ func TestReadEverything(t *testing.T) {
 		},
 		Types: []SimpleType{
 			{Name: "TR", Description: "real", Type: Real, Real: tr},
-			{Name: "TI", Type: Integer, Integer: IntegerAttributes{Quantity: "N", Min: ptr[int64](math.MinInt32), Max: ptr[int64](math.MaxInt32)}},
-			{Name: "TB", Type: Boolean},
-			{Name: "TS", Type: String},
-			{Name: "TE", Type: Enumeration, Integer: IntegerAttributes{Quantity: "E"}, Items: []EnumerationItem{{"one", -1, "minus one"}, {"two", 5, ""}}},
+			{Name: "TI", Type: Integer, Storage: StoreInt32, Integer: IntegerAttributes{Quantity: "N", Min: ptr[int64](math.MinInt32), Max: ptr[int64](math.MaxInt32)}},
+			{Name: "TB", Type: Boolean, Storage: StoreBool},
+			{Name: "TS", Type: String, Storage: StoreText},
+			{Name: "TE", Type: Enumeration, Storage: StoreInt32, Integer: IntegerAttributes{Quantity: "E"}, Items: []EnumerationItem{{"one", -1, "minus one"}, {"two", 5, ""}}},
 		},
 		LogCategories:     []LogCategory{{"events", "what happens"}},
 		DefaultExperiment: &DefaultExperiment{ptr(1.), ptr(2.), ptr(3e-3), ptr(0.25)},
@@ -100,10 +102,10 @@ func TestReadEverything(t *testing.T) {
 		Variables: []ScalarVariable{
 			{Name: "s", Description: "state", Initial: Exact, DeclaredType: "TR", Reinit: true, Real: tr, HasStart: true, StartReal: 0.25, Annotations: []VendorAnnotation{{"w", "<y/>"}}, Line: 29},
 			{Name: "der(s)", ValueReference: math.MaxUint32, Causality: Output, Initial: Approx, Derivative: 1, Real: RealAttributes{Unit: "U", Nominal: ptr(2.)}, HasStart: true, StartReal: -1e-3, Line: 33},
-			{Name: "i", ValueReference: 1, Causality: Parameter, Variability: Tunable, Initial: Exact, Type: Integer, DeclaredType: "TI", Integer: IntegerAttributes{Quantity: "own", Min: ptr[int64](-6), Max: ptr[int64](math.MaxInt32)}, HasStart: true, StartInteger: -5, Line: 34},
-			{Name: "b", ValueReference: 2, Causality: Input, Variability: Discrete, Type: Boolean, DeclaredType: "TB", HasStart: true, StartBoolean: true, Line: 35},
-			{Name: "t", ValueReference: 3, Variability: Constant, Initial: Exact, Type: String, DeclaredType: "TS", HasStart: true, StartString: ` "text" `, Line: 36},
-			{Name: "e", ValueReference: 1, Variability: Discrete, Initial: Calculated, Type: Enumeration, DeclaredType: "TE", Integer: IntegerAttributes{Quantity: "F", Min: ptr[int64](-1), Max: ptr[int64](5)}, AliasOf: 3, Line: 37},
+			{Name: "i", ValueReference: 1, Causality: Parameter, Variability: Tunable, Initial: Exact, Type: Integer, Storage: StoreInt32, DeclaredType: "TI", Integer: IntegerAttributes{Quantity: "own", Min: ptr[int64](-6), Max: ptr[int64](math.MaxInt32)}, HasStart: true, StartInteger: -5, Line: 34},
+			{Name: "b", ValueReference: 2, Causality: Input, Variability: Discrete, Type: Boolean, Storage: StoreBool, DeclaredType: "TB", HasStart: true, StartBoolean: true, Line: 35},
+			{Name: "t", ValueReference: 3, Variability: Constant, Initial: Exact, Type: String, Storage: StoreText, DeclaredType: "TS", HasStart: true, StartString: ` "text" `, Line: 36},
+			{Name: "e", ValueReference: 1, Variability: Discrete, Initial: Calculated, Type: Enumeration, Storage: StoreInt32, DeclaredType: "TE", Integer: IntegerAttributes{Quantity: "F", Min: ptr[int64](-1), Max: ptr[int64](5)}, AliasOf: 3, Line: 37},
 			{Name: "k", ValueReference: 9, Causality: CalculatedParameter, Variability: Fixed, Initial: Calculated, Line: 38},
 			{Name: "time", ValueReference: 10, Causality: Independent, Line: 39},
 		},
@@ -434,17 +436,22 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, strict bool) {
 		l := &diag.List{Strict: strict}
 		d, err := Read(strings.NewReader(string(data)), "x.xml", l)
-		if (d == nil) == (err == nil) {
-			t.Fatalf("description %v, error %v", d != nil, err)
-		}
-		for _, x := range l.Findings {
-			if x.Message == "" || x.Path == "" || x.Remedy == "" || x.Level == diag.Error && err == nil {
-				t.Fatalf("finding %+v", x)
-			}
-		}
-		if d != nil {
-			consistent(t, d)
-			d.Stateless()
-		}
+		sound(t, d, l, err)
 	})
+}
+
+// sound checks what Read returns.
+func sound(t *testing.T, d *ModelDescription, l *diag.List, err error) {
+	if (d == nil) == (err == nil) {
+		t.Fatalf("description %v, error %v", d != nil, err)
+	}
+	for _, x := range l.Findings {
+		if x.Message == "" || x.Path == "" || x.Remedy == "" || x.Level == diag.Error && err == nil {
+			t.Fatalf("finding %+v", x)
+		}
+	}
+	if d != nil {
+		consistent(t, d)
+		d.Stateless()
+	}
 }

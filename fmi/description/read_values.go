@@ -34,8 +34,15 @@ func (p *reader) double(a *xml.Attr) (float64, bool) {
 			return 0, false
 		}
 	}
-	f, err := strconv.ParseFloat(s, 64)
+	bits := 64
+	if p.single {
+		bits = 32
+	}
+	f, err := strconv.ParseFloat(s, bits)
 	switch {
+	case errors.Is(err, strconv.ErrRange) && math.IsInf(f, 0) && p.single:
+		p.tooWide(a, "Float32 (-%g to %g)", math.MaxFloat32, math.MaxFloat32)
+		return 0, false
 	case errors.Is(err, strconv.ErrRange) && math.IsInf(f, 0):
 		p.add(ruleNotANumber, p.path(a.Name.Local), p.line, "", "the value %s is too large for a double", clip(s))
 		return 0, false
@@ -59,18 +66,47 @@ func (p *reader) doublePointer(a *xml.Attr) *float64 {
 	return &p.numbers[len(p.numbers)-1]
 }
 
-// integer reads an xs:int.
-func (p *reader) integer(a *xml.Attr) (int64, bool) {
-	n, err := strconv.ParseInt(strings.Trim(a.Value, xmlSpace), 10, 32)
-	if err != nil {
+// integer reads an integer of a storage.
+func (p *reader) integer(a *xml.Attr, s Storage) (int64, bool) {
+	of := &storages[s]
+	n, err := strconv.ParseInt(strings.Trim(a.Value, xmlSpace), 10, 64)
+	switch {
+	case err == nil && n >= of.min && n <= of.max:
+		return n, true
+	case !p.three:
 		p.badValue(a, "an integer of 32 bits")
-		return 0, false
+	case errors.Is(err, strconv.ErrSyntax):
+		p.badValue(a, "an integer")
+	default:
+		text := ""
+		if s == StoreUInt64 {
+			text = "; macrostep represents integers as Int64"
+		}
+		p.tooWide(a, "%s (%d to %d)%s", s, of.min, of.max, text)
 	}
-	return n, true
+	return 0, false
 }
 
-func (p *reader) integerPointer(a *xml.Attr) *int64 {
-	n, ok := p.integer(a)
+// tooWide reports a value outside of the range of the type.
+func (p *reader) tooWide(a *xml.Attr, format string, args ...any) {
+	name := ""
+	for i := range p.start.Attr {
+		if local(&p.start.Attr[i]) == "name" {
+			name = p.start.Attr[i].Value
+		}
+	}
+	p.add(ruleWidth, p.path(a.Name.Local), p.line, name, "%s of %q is %s, outside of "+format,
+		append([]any{a.Name.Local, clip(name), clip(strings.Trim(a.Value, xmlSpace))}, args...)...)
+}
+
+// integerPointer reads a bound. An upper bound of UInt64 that int64 cannot hold bounds nothing.
+func (p *reader) integerPointer(a *xml.Attr, s Storage) *int64 {
+	if s == StoreUInt64 && a.Name.Local == "max" {
+		if n, err := strconv.ParseUint(strings.Trim(a.Value, xmlSpace), 10, 64); err == nil && n > math.MaxInt64 {
+			return nil
+		}
+	}
+	n, ok := p.integer(a, s)
 	if !ok {
 		return nil
 	}
@@ -114,7 +150,7 @@ func (p *reader) word(a *xml.Attr, words []string) (int, bool) {
 	if i := slices.Index(words, a.Value); i >= 0 && a.Value != "" {
 		return i, true
 	}
-	p.badValue(a, "one of "+strings.Join(words, ", "))
+	p.badValue(a, "one of "+strings.TrimPrefix(strings.Join(words, ", "), ", "))
 	return 0, false
 }
 
@@ -134,7 +170,7 @@ func indices(s string) ([]int, bool) {
 		if !ok {
 			return nil, false
 		}
-		list = append(list, int(min(u, math.MaxInt32)))
+		list = append(list, int(u))
 	}
 	return list, true
 }

@@ -12,17 +12,17 @@ var (
 	// RuleVersion is the rule on the version of FMI.
 	RuleVersion = &diag.Rule{
 		ID: "FA4", Level: diag.Error, Ref: "fmi2 2",
-		Doc:    `fmiVersion is "2.0".`,
-		Remedy: "export the FMU as FMI 2.0 for Co-Simulation",
+		Doc:    `fmiVersion is "2.0" or "3.0".`,
+		Remedy: "export the FMU as FMI 2.0 or 3.0 for Co-Simulation",
 	}
 	ruleFMIVersionForm = &diag.Rule{
 		ID: "FA4V", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 2",
-		Doc:    `fmiVersion is "2.0", also for 2.0.x. Other forms are read as "2.0".`,
-		Remedy: `write fmiVersion="2.0"`,
+		Doc:    `fmiVersion is "2.0", also for 2.0.x, or "3.0" or 3.0.x. Other forms are read as one of these.`,
+		Remedy: `write fmiVersion="2.0" or "3.0"`,
 	}
 	ruleSchema = &diag.Rule{
 		ID: "MD1", Level: diag.Error, Ref: "fmi2 13",
-		Doc:    "The document is well-formed and follows the schema of FMI 2.0.",
+		Doc:    "The document is well-formed and follows the schema of its version of FMI.",
 		Remedy: "export the FMU again, or correct modelDescription.xml at this place",
 	}
 	ruleSchemaLoose = &diag.Rule{
@@ -101,8 +101,8 @@ var (
 	}
 	ruleDuplicate = &diag.Rule{
 		ID: "MD17", Level: diag.Error, Ref: "fmi2 18",
-		Doc:    "Names of variables are unique.",
-		Remedy: "rename one of the variables",
+		Doc:    "Names of variables are unique; in FMI 3.0 (2.4.7) their value references are, too.",
+		Remedy: "rename one of the variables, or give it another value reference",
 	}
 	ruleVariability = &diag.Rule{
 		ID: "MD19", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 63",
@@ -122,7 +122,7 @@ var (
 	}
 	ruleContinuous = &diag.Rule{
 		ID: "MD23", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 19, 63",
-		Doc: "Only Reals are continuous; variables of other types must set variability, whose default is " +
+		Doc: "Only Reals are continuous; in FMI 2.0 variables of other types must set variability, whose default is " +
 			"continuous. Otherwise it is replaced with the default for the causality.",
 		Remedy: "check that the assumed variability is right",
 	}
@@ -149,31 +149,32 @@ var (
 	}
 	ruleDerivative = &diag.Rule{
 		ID: "MD29", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 22",
-		Doc:    "derivative is the index of another Real variable. Otherwise it is ignored.",
+		Doc: "derivative is the index of another Real variable, in FMI 3.0 (2.4.7) the reference of one of the same " +
+			"size. Otherwise it is ignored.",
 		Remedy: "harmless unless an algorithm needs to know the states",
 	}
 	ruleOutputs = &diag.Rule{
 		ID: "MD30", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 26, 65",
-		Doc: "ModelStructure/Outputs lists all variables with causality output and no others, each once. Missing " +
+		Doc: "ModelStructure/Outputs (FMI 3.0: Output) lists all variables with causality output and no others, each once. Missing " +
 			"outputs are added, dependent on everything; other entries are ignored.",
 		Remedy: remedyList,
 	}
 	ruleDerivatives = &diag.Rule{
 		ID: "MD31", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 26",
-		Doc: "ModelStructure/Derivatives lists only continuous Reals with the attribute derivative, each once. " +
-			"Other entries are ignored.",
+		Doc: "ModelStructure/Derivatives (FMI 3.0: ContinuousStateDerivative) lists only continuous Reals with the attribute " +
+			"derivative, each once. Other entries are ignored.",
 		Remedy: "usually harmless in Co-Simulation",
 	}
 	ruleInitialUnknowns = &diag.Rule{
 		ID: "MD32", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 26, 65",
-		Doc: "ModelStructure/InitialUnknowns lists the calculated parameters and the outputs, states and " +
-			"derivatives with initial approx or calculated, each once, in ascending order. Missing ones are " +
-			"added, dependent on everything; other entries are ignored.",
+		Doc: "ModelStructure/InitialUnknowns (FMI 3.0: InitialUnknown) lists the calculated parameters and the outputs, " +
+			"states and derivatives with initial approx or calculated, each once, in FMI 2.0 in ascending order, in " +
+			"FMI 3.0 also clocked variables. Missing ones are added, dependent on everything; other entries are ignored.",
 		Remedy: remedyList,
 	}
 	ruleDependencies = &diag.Rule{
 		ID: "MD33", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 29",
-		Doc:    "dependencies holds indices of variables. Otherwise the unknown is assumed to depend on everything.",
+		Doc:    "dependencies holds indices of variables, in FMI 3.0 references. Otherwise the unknown is assumed to depend on everything.",
 		Remedy: remedyList,
 	}
 	ruleKinds = &diag.Rule{
@@ -184,8 +185,8 @@ var (
 	}
 	ruleKnown = &diag.Rule{
 		ID: "MD37", Level: diag.Info, Ref: "fmi2 27",
-		Doc: "Unknowns depend on knowns only: inputs, states and the independent variable; in the initialisation " +
-			"inputs, variables with initial exact and the independent variable. Other entries have no effect.",
+		Doc: "Unknowns depend on knowns only: inputs, states and the independent variable, in FMI 3.0 (2.4.8) also " +
+			"parameters; in the initialisation inputs, variables with initial exact and the independent variable. Other entries have no effect.",
 		Remedy: "usually harmless",
 	}
 	ruleExperiment = &diag.Rule{
@@ -196,7 +197,7 @@ var (
 	}
 	ruleStepSize = &diag.Rule{
 		ID: "MD40", Level: diag.Warning, Ref: "fmi2 23, 49",
-		Doc: "The step size is greater than 0, and divides the time span if steps must be constant. A step size " +
+		Doc: "Step sizes are greater than 0, and that of the default experiment divides the time span if steps must be constant. A step size " +
 			"that is not greater than 0 is ignored.",
 		Remedy: "set the step size yourself",
 	}
@@ -210,6 +211,27 @@ var (
 		Doc:    "Outputs without the attribute dependencies are assumed to depend on all inputs.",
 		Remedy: remedyList,
 	}
+	ruleWidth = &diag.Rule{
+		ID: "MD43", Level: diag.Error, Ref: "fmi3 3",
+		Doc: "In FMI 3.0 (2.4.1) a value lies in the range of its type. That of UInt64 ends at 2^63-1 here, since " +
+			"macrostep represents integers as Int64; a greater max is ignored.",
+		Remedy: "correct the value, or choose a wider type in the exporter",
+	}
+	ruleDimension = &diag.Rule{
+		ID: "MD44", Level: diag.Error, Ref: "fmi3 4, 5",
+		Doc: "In FMI 3.0 (2.4.7) each Dimension has a size greater than 0, or refers to a UInt64 with a start value that is a " +
+			"structural parameter or constant; an array has one start value, or one for each element. All arrays " +
+			"together have at most 1048576 elements, aliases counted.",
+		Remedy: "correct the dimensions and start values, or give smaller sizes for the structural parameters",
+	}
+	ruleClock = &diag.Rule{
+		ID: "MD45", Level: diag.Warning, Strict: true, Ref: "fmi3 11",
+		Doc: "In FMI 3.0 (2.2.8, 2.4.4) a Clock is discrete, and input, output or local; all but inputs are triggered. Only " +
+			"periodic Clocks have an interval, which is greater than 0, and a shift, which is not negative; a constant one " +
+			"has an interval. clocks refers to Clocks, and an FMU with Clocks has the event mode. What is " +
+			"wrong is ignored.",
+		Remedy: "correct the attributes of the Clock",
+	}
 )
 
 // Rules lists the rules on modelDescription.xml that Read checks.
@@ -220,6 +242,6 @@ func Rules() []*diag.Rule {
 		ruleNominal, ruleStartRange, ruleNoStartRange, ruleDuplicate, ruleVariability, ruleInitial, ruleNoStart,
 		ruleContinuous, ruleIndependent, ruleAliasStart, ruleAliasSettable, ruleAliasUnit, ruleDerivative, ruleOutputs,
 		ruleDerivatives, ruleInitialUnknowns, ruleDependencies, ruleKinds, ruleKnown, ruleExperiment, ruleStepSize,
-		ruleSerialize, ruleNoDependencies,
+		ruleSerialize, ruleNoDependencies, ruleWidth, ruleDimension, ruleClock,
 	}
 }

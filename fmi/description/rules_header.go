@@ -4,24 +4,34 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// version checks fmiVersion and returns "2.0", or "" for another version.
+var version3 = regexp.MustCompile(`^3\.0(\.\d+)?$`)
+
+// version checks fmiVersion and returns "2.0" or "3.0", or "" for another version.
 func (p *reader) version(a *xml.Attr) string {
 	v := strings.Trim(a.Value, xmlSpace)
-	switch {
-	case a.Value == "2.0":
-	case v == "2.0" || strings.HasPrefix(v, "2.0."):
-		p.add(ruleFMIVersionForm, p.path(a.Name.Local), p.line, "", "fmiVersion is %q", clip(a.Value))
-	default:
-		p.add(RuleVersion, p.path(a.Name.Local), p.line, "", "the FMU is an FMI %s FMU; macrostep runs FMI 2.0", clip(v))
+	version, form := "2.0", a.Value != "2.0"
+	switch three := version3.MatchString(v); {
+	case three && !p.options.Only2:
+		version, form = "3.0", a.Value != v
+	case three:
+		p.add(RuleVersion.WithRemedy("export the FMU as FMI 2.0 for Co-Simulation"), p.path(a.Name.Local), p.line, "",
+			"the FMU is an FMI %s FMU; macrostep runs FMI 2.0", clip(v))
+		return ""
+	case v != "2.0" && !strings.HasPrefix(v, "2.0."):
+		p.add(RuleVersion, p.path(a.Name.Local), p.line, "", "the FMU is an FMI %s FMU; macrostep reads FMI 2.0 and 3.0", clip(v))
 		return ""
 	}
-	return "2.0"
+	if form {
+		p.add(ruleFMIVersionForm, p.path(a.Name.Local), p.line, "", "fmiVersion is %q", clip(a.Value))
+	}
+	return version
 }
 
 // identifier reads modelIdentifier, which becomes part of a path.
@@ -39,8 +49,17 @@ func (p *reader) identifier(to *string) func(*xml.Attr) {
 // breaks them.
 func (p *reader) check() {
 	d := p.d
-	if d.CoSimulation == nil && d.ModelExchange == nil {
+	switch scheduled := p.sections["ScheduledExecution"]; {
+	case d.CoSimulation != nil || d.ModelExchange != nil:
+	case scheduled > 0:
+		p.add(RuleCoSimulation, "/fmiModelDescription/ScheduledExecution", scheduled, "",
+			"the FMU offers Scheduled Execution only: it activates model partitions by clocks, which macrostep does not schedule")
+	default:
 		p.add(RuleCoSimulation, "/fmiModelDescription", 0, "", "the FMU offers neither Co-Simulation nor Model Exchange")
+	}
+	p.configure()
+	if p.three && !p.expand() {
+		return
 	}
 	for _, s := range []string{"ModelVariables", "ModelStructure"} {
 		if p.sections[s] == 0 {
@@ -115,27 +134,25 @@ func (p *reader) checkUnits() {
 
 // location is the place of a type or a variable.
 type location struct {
-	element string
-	index   int // from 0
-	line    int
-	name    string
+	section, element string
+	index            int // of the element in the section, from 0
+	line             int
+	name             string
 }
 
 // mark reports a violation at a location.
 func (p *reader) mark(at location, r *diag.Rule, format string, args ...any) {
-	p.add(r, "/fmiModelDescription/"+at.element+"["+strconv.Itoa(at.index+1)+"]", at.line, at.name, format, args...)
+	p.add(r, "/fmiModelDescription/"+at.section+"/"+at.element+"["+strconv.Itoa(at.index+1)+"]", at.line, at.name, format, args...)
 }
-
-const (
-	typeElement     = "TypeDefinitions/SimpleType"
-	variableElement = "ModelVariables/ScalarVariable"
-)
 
 func (p *reader) checkTypes() {
 	p.typeOf = make(map[string]int, len(p.d.Types))
 	for i := range p.d.Types {
 		t, line := &p.d.Types[i], p.lines.types[i]
-		at := location{typeElement, i, line, t.Name}
+		at := location{"TypeDefinitions", "SimpleType", i, line, t.Name}
+		if p.three {
+			at.element = t.Storage.String() + "Type"
+		}
 		if first, twice := p.typeOf[t.Name]; twice {
 			p.mark(at, ruleDefinitions, "the type %q is already defined in line %d", clip(t.Name), p.lines.types[first])
 		} else {

@@ -10,9 +10,10 @@ import (
 // structureList is one of the lists of ModelStructure.
 type structureList struct {
 	name    string
+	element string // of an entry, in ModelStructure
 	rule    *diag.Rule
 	list    *[]Unknown
-	lines   []int
+	places  []place
 	wanted  func(v *ScalarVariable) bool        // v must be in the list
 	allowed func(i int, v *ScalarVariable) bool // v, at index i from 0, may be in the list
 	why     string                              // why others may not, for a message
@@ -25,17 +26,18 @@ func (p *reader) checkStructure() {
 	d := p.d
 	open := func(v *ScalarVariable) bool { return v.Initial == Approx || v.Initial == Calculated }
 	stepKnown := func(i int, v *ScalarVariable) bool {
-		return v.Causality == Input || v.Causality == Independent || p.isState[i]
+		return v.Causality == Input || v.Causality == Independent || p.isState[i] ||
+			p.three && (v.Causality == Parameter || v.Variability == Discrete) // the latter may be a state
 	}
-	for _, s := range []structureList{
+	lists := []structureList{
 		{
-			name: "Outputs", rule: ruleOutputs, list: &d.Outputs, lines: p.lines.outputs,
+			name: "Outputs", rule: ruleOutputs, list: &d.Outputs, places: p.places.outputs,
 			wanted:  func(v *ScalarVariable) bool { return v.Causality == Output },
 			allowed: func(_ int, v *ScalarVariable) bool { return v.Causality == Output },
 			why:     "not an output", known: stepKnown,
 		},
 		{
-			name: "Derivatives", rule: ruleDerivatives, list: &d.Derivatives, lines: p.lines.derivatives,
+			name: "Derivatives", rule: ruleDerivatives, list: &d.Derivatives, places: p.places.derivatives,
 			wanted: func(*ScalarVariable) bool { return false },
 			allowed: func(_ int, v *ScalarVariable) bool {
 				return v.Derivative > 0 && v.Type == Real && v.Variability == Continuous
@@ -43,20 +45,28 @@ func (p *reader) checkStructure() {
 			why: "not the derivative of a continuous state", known: stepKnown,
 		},
 		{
-			name: "InitialUnknowns", rule: ruleInitialUnknowns, list: &d.InitialUnknowns, lines: p.lines.initialUnknowns,
+			name: "InitialUnknowns", rule: ruleInitialUnknowns, list: &d.InitialUnknowns, places: p.places.initialUnknowns,
 			wanted: func(v *ScalarVariable) bool {
-				return v.Causality == Output && open(v) || v.Causality == CalculatedParameter
+				return v.Causality == Output && open(v) && len(v.Clocks) == 0 || v.Causality == CalculatedParameter
 			},
 			allowed: func(i int, v *ScalarVariable) bool {
-				return open(v) && (v.Causality == Output || v.Causality == CalculatedParameter || v.Derivative > 0 || p.isState[i])
+				return open(v) && (v.Causality == Output || v.Causality == CalculatedParameter || v.Derivative > 0 || p.isState[i]) ||
+					len(v.Clocks) > 0
 			},
 			why: "not an unknown of the initialisation", sorted: true,
 			known: func(_ int, v *ScalarVariable) bool {
 				return v.Causality == Input || v.Causality == Independent || v.Initial == Exact
 			},
 		},
-	} {
-		p.checkList(&s)
+	}
+	for k := range lists {
+		s := &lists[k]
+		if s.element = s.name + "/Unknown"; p.three {
+			s.name = elements3[k]
+			s.element = s.name
+			p.resolve(s)
+		}
+		p.checkList(s)
 	}
 	inputs := slices.ContainsFunc(d.Variables, func(v ScalarVariable) bool { return v.Causality == Input })
 	if !inputs {
@@ -70,40 +80,53 @@ func (p *reader) checkStructure() {
 	}
 }
 
+const structurePath = "/fmiModelDescription/ModelStructure/"
+
+// path is the path of an entry.
+func (s *structureList) path(k int) string {
+	return structurePath + s.element + "[" + strconv.Itoa(s.places[k].ordinal) + "]"
+}
+
+// sameList reports whether two lists are one in memory.
+func sameList(a, b []int) bool { return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] }
+
 func (p *reader) checkList(s *structureList) {
 	vars := p.d.Variables
-	base := "/fmiModelDescription/ModelStructure/" + s.name
-	path := func(k int) string { return base + "/Unknown[" + strconv.Itoa(k+1) + "]" }
 	seen := make([]bool, len(vars))
 	kept := (*s.list)[:0]
 	changed, last := false, 0
 	for k := range *s.list {
-		u, line := (*s.list)[k], s.lines[k]
+		u, line := (*s.list)[k], s.places[k].line
 		if u.Index < 1 || u.Index > len(vars) {
-			p.add(s.rule, path(k), line, "", "%s lists the variable %d, but the indices are 1 to %d", s.name, u.Index, len(vars))
+			p.add(s.rule, s.path(k), line, "", "%s lists the variable %d, but the indices are 1 to %d", s.name, u.Index, len(vars))
 			continue
 		}
 		v := &vars[u.Index-1]
 		switch {
 		case seen[u.Index-1]:
-			p.add(s.rule, path(k), line, v.Name, "%s lists %q twice; the second entry is ignored", s.name, clip(v.Name))
+			p.add(s.rule, s.path(k), line, v.Name, "%s lists %q twice; the second entry is ignored", s.name, clip(v.Name))
 			continue
 		case !s.allowed(u.Index-1, v):
-			p.add(s.rule, path(k), line, v.Name, "%s lists %q, which is %s; the entry is ignored", s.name, clip(v.Name), s.why)
+			p.add(s.rule, s.path(k), line, v.Name, "%s lists %q, which is %s; the entry is ignored", s.name, clip(v.Name), s.why)
 			continue
 		}
 		if s.sorted && u.Index < last {
-			p.add(s.rule, path(k), line, v.Name, "%s lists %q out of order; indices must ascend", s.name, clip(v.Name))
+			if !p.three {
+				p.add(s.rule, s.path(k), line, v.Name, "%s lists %q out of order; indices must ascend", s.name, clip(v.Name))
+			}
 			changed = true
 		}
 		last = max(last, u.Index)
 		seen[u.Index-1] = true
-		p.checkDependencies(s, &u, path(k), line)
+		if k == 0 || !sameList(u.Dependencies, (*s.list)[k-1].Dependencies) { // elements of an array share them
+			p.checkDependencies(s, &u, s.path(k), line)
+		}
 		kept = append(kept, u)
 	}
 	for i := range vars {
 		if !seen[i] && s.wanted(&vars[i]) {
-			p.add(s.rule, base, p.sections["ModelStructure"], vars[i].Name, "%s does not list %q, which is taken to depend on everything", s.name, clip(vars[i].Name))
+			p.add(s.rule, structurePath+s.name, p.sections["ModelStructure"], vars[i].Name,
+				"%s does not list %q, which is taken to depend on everything", s.name, clip(vars[i].Name))
 			kept = append(kept, Unknown{Index: i + 1})
 			changed = true
 		}
@@ -129,7 +152,8 @@ func (p *reader) checkDependencies(s *structureList, u *Unknown, path string, li
 		u.sort()
 	}
 	for _, k := range u.Dependencies {
-		if v := &vars[k-1]; k != u.Index && !s.known(k-1, v) {
+		v, own := &vars[k-1], k == u.Index || vars[k-1].Array != nil && vars[k-1].Array == vars[u.Index-1].Array
+		if !own && !s.known(k-1, v) {
 			p.add(ruleKnown, path, line, name, "%q depends on %q, which is not a known", clip(name), clip(v.Name))
 		}
 	}

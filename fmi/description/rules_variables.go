@@ -2,6 +2,7 @@ package description
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -14,7 +15,14 @@ func (p *reader) at(i int, r *diag.Rule, format string, args ...any) {
 
 func (p *reader) variable(i int) location {
 	v := &p.d.Variables[i]
-	return location{variableElement, i, v.Line, v.Name}
+	at := location{"ModelVariables", "ScalarVariable", i, v.Line, v.Name}
+	if p.three {
+		at.element = v.TypeName()
+		if p.ordinal != nil {
+			at.index = p.ordinal[i]
+		}
+	}
+	return at
 }
 
 func (p *reader) checkVariables() {
@@ -35,6 +43,9 @@ func (p *reader) checkVariables() {
 	for i := range d.Variables {
 		v := &d.Variables[i]
 		p.checkDeclaredType(i, v)
+		if p.three {
+			p.check3(i, v)
+		}
 		p.checkKind(i, v)
 		p.checkStart(i, v)
 		p.checkRange(i, v)
@@ -42,7 +53,7 @@ func (p *reader) checkVariables() {
 			if independent >= 0 {
 				p.at(i, ruleIndependent, "%q is independent, but %q already is", clip(v.Name), clip(d.Variables[independent].Name))
 			} else if v.Type != Real {
-				p.at(i, ruleIndependent, "%q is independent, but %s instead of Real", clip(v.Name), v.Type)
+				p.at(i, ruleIndependent, "%q is independent, but %s instead of Real", clip(v.Name), v.TypeName())
 			}
 			independent = i
 		}
@@ -83,8 +94,9 @@ func (p *reader) checkDeclaredType(i int, v *ScalarVariable) {
 		return
 	}
 	t := &p.d.Types[k]
-	if t.Type != v.Type {
-		p.at(i, ruleDeclaredType, "%q is %s, its type %q is %s", clip(v.Name), v.Type, clip(t.Name), t.Type)
+	if t.Type != v.Type || t.Storage != v.Storage {
+		p.at(i, ruleDeclaredType, "%q is %s, its type %q is %s", clip(v.Name), v.TypeName(), clip(t.Name),
+			typeName(p.three, t.Type, t.Storage))
 		return
 	}
 	switch v.Type {
@@ -93,6 +105,12 @@ func (p *reader) checkDeclaredType(i int, v *ScalarVariable) {
 	case Integer, Enumeration:
 		a, b := &v.Integer, &t.Integer
 		a.Quantity, a.Min, a.Max = cmp.Or(a.Quantity, b.Quantity), cmp.Or(a.Min, b.Min), cmp.Or(a.Max, b.Max)
+	case String:
+		v.MediaType = cmp.Or(v.MediaType, t.MediaType)
+	case Clock:
+		own := v.Clock.given
+		v.Clock.given = maps.Clone(t.clock)
+		maps.Copy(v.Clock.given, own)
 	}
 }
 
@@ -134,13 +152,22 @@ var combinations = [...][5]combination{
 	Input:               {Continuous: caseD, Discrete: caseD},
 	Output:              {Continuous: caseC, Constant: caseA, Discrete: caseC},
 	Independent:         {Continuous: caseE},
+	StructuralParameter: {Fixed: caseA, Tunable: caseA},
+}
+
+// initials returns the case of a variable (fmi2 19, fmi3 8). An input of FMI 3.0 may also say exact, which Read drops.
+func (v *ScalarVariable) initials() combination {
+	if v.Type == Clock {
+		return caseD
+	}
+	return combinations[v.Causality][v.Variability]
 }
 
 // defaultVariability returns the replacement of an invalid variability
 // (fmi2 63).
 func defaultVariability(c Causality, t BaseType) Variability {
 	switch {
-	case c == Parameter || c == CalculatedParameter:
+	case c == Parameter || c == CalculatedParameter || c == StructuralParameter:
 		return Fixed
 	case c == Independent || t == Real:
 		return Continuous
@@ -159,15 +186,15 @@ func (p *reader) checkKind(i int, v *ScalarVariable) {
 		if g&givenVariability != 0 {
 			how = "continuous"
 		}
-		p.at(i, ruleContinuous, "%q is %s and %s; taken as %s", clip(v.Name), v.Type, how, want)
-	case combinations[v.Causality][v.Variability] == nil:
+		p.at(i, ruleContinuous, "%q is %s and %s; taken as %s", clip(v.Name), v.TypeName(), how, want)
+	case v.initials() == nil:
 		want = defaultVariability(v.Causality, v.Type)
 		rule := *ruleVariability
 		rule.Inert = v.Causality != Input && v.Causality != Output // these are extrapolated if continuous
 		p.at(i, &rule, "%q is %s and %s; taken as %s", clip(v.Name), v.Causality, v.Variability, want)
 	}
 	v.Variability = want
-	c := combinations[v.Causality][v.Variability]
+	c := v.initials()
 	if g&givenInitial != 0 && v.Initial != InitialNone && !slices.Contains(c, v.Initial) {
 		p.at(i, ruleInitial, "%q is %s and %s and has initial %s; taken as %s", clip(v.Name), v.Causality, v.Variability, v.Initial, c[0])
 		v.Initial = InitialNone
@@ -180,6 +207,7 @@ func (p *reader) checkKind(i int, v *ScalarVariable) {
 // checkStart checks that a start value exists where the standard requires one, and drops it where it forbids one.
 func (p *reader) checkStart(i int, v *ScalarVariable) {
 	switch {
+	case v.AliasOf > 0 || v.Array != nil && v.Array.resized || v.Type == Clock: // none of its own
 	case !v.HasStart && (v.Causality == Input || v.Initial == Exact || v.Initial == Approx):
 		p.at(i, ruleNoStart, "the %s %q has no start value", v.Causality, clip(v.Name))
 		if v.excludesZero() {
@@ -228,6 +256,9 @@ func (v *ScalarVariable) settable() bool { return v.Causality == Input || v.Caus
 // checkAliases checks the variables that share a base type and a value
 // reference (fmi2 21); Integer and Enumeration count as one type.
 func (p *reader) checkAliases() {
+	if p.three { // they have no attributes of their own
+		return
+	}
 	vars := p.d.Variables
 	// One word for each variable makes sorting fast: 2 bits of type, 32 of
 	// reference, 30 of index. maxDescription bounds the index.

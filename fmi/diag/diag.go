@@ -37,7 +37,7 @@ type Rule struct {
 	Inert  bool   // a violation changes no result: Info in every mode. Only validate, which judges by the standard, knows its Level and Strict
 	Doc    string // the requirement
 	Remedy string // what the user can do about a violation
-	Ref    string // item of docs/fmi2.md or docs/ssp.md, or source, for example "fmi2 17"
+	Ref    string // item of docs/fmi2.md, docs/fmi3.md or docs/ssp.md, or source, for example "fmi2 17"
 }
 
 // WithRemedy returns the rule with another remedy, for one finding.
