@@ -133,7 +133,7 @@ func access[T number](s *Stepper, f capi.Function, vr []description.ValueReferen
 	if err != nil {
 		return nil, err
 	}
-	return v, s.add(f, native.Record{Int: [7]uintptr{1: native.Address(refs), 2: uintptr(len(vr)), 3: native.Address(v)}})
+	return v, s.add(f, native.Record{Int: [12]uintptr{1: native.Address(refs), 2: uintptr(len(vr)), 3: native.Address(v)}})
 }
 
 // derivatives adds a setter of input derivatives for each order, since some FMUs
@@ -172,7 +172,7 @@ func (s *Stepper) derivatives(p StepPlan) error {
 		for k := range orders {
 			orders[k] = int32(order + 1)
 		}
-		err = s.add(f, native.Record{Int: [7]uintptr{1: native.Address(refs), 2: uintptr(n),
+		err = s.add(f, native.Record{Int: [12]uintptr{1: native.Address(refs), 2: uintptr(n),
 			3: native.Address(orders), 4: native.Address(s.Derivatives[order*n:])}})
 		if err != nil {
 			return err

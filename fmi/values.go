@@ -203,7 +203,7 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 	putNumbers(vr[len(unknown):], known)
 	copy(v, dvKnown)
 	r := in.aim(f, native.SigInts)
-	r.Int = [7]uintptr{in.comp, native.Address(vr), uintptr(len(unknown)), native.Address(vr[len(unknown):]), uintptr(len(known)),
+	r.Int = [12]uintptr{in.comp, native.Address(vr), uintptr(len(unknown)), native.Address(vr[len(unknown):]), uintptr(len(known)),
 		native.Address(v), native.Address(v[len(known):])}
 	return fetch(in, f, v[len(known):], dvUnknown)
 }

@@ -10,21 +10,25 @@ import (
 // Record is a call of a C function. The assembly routines depend on its layout. Records,
 // and all memory that they refer to, are memory of the C library.
 type Record struct {
-	Fn    uintptr    // 0 = no call; Ret becomes a time stamp
-	Int   [7]uintptr // integer and pointer arguments in order; fmi2Instantiate has seven
-	Float [3]float64 // floating-point arguments in order
-	Ret   uintptr    // result; a Status is its low 32 bits
-	Sig   uintptr    // order of integer and floating-point arguments, see below
-	Tag   Tag        // of the call, for the parent process
+	Fn    uintptr     // 0 = no call; Ret becomes a time stamp
+	Ret   uintptr     // result; a Status is its low 32 bits
+	Sig   uintptr     // order of integer and floating-point arguments, see below
+	Tag   Tag         // of the call, for the parent process
+	Float [3]float64  // floating-point arguments in order
+	Int   [12]uintptr // integer and pointer arguments in order; fmi3InstantiateCoSimulation has twelve
 }
 
-// The FMI functions have three orders of integer and floating-point arguments. Only
-// Win64 and the portable path use them; other ABIs count registers of both kinds
-// separately.
+// The FMI functions have few orders of integer and floating-point arguments. Only Win64 and
+// the portable path distinguish SigIFFI and SigIIFFIF; other ABIs count registers of both
+// kinds separately. A function may have fewer arguments than its order passes.
+//
+// Each argument takes eight bytes on the stack, also on Apple arm64, which packs narrower ones:
+// no function of FMI 3.0 has one after the eighth integer, so its Booleans are in registers there.
 const (
-	SigInts   = iota // integers only
-	SigIFFI          // int double double int
+	SigInts   = iota // at most seven integers
+	SigIFFI          // int double double and at most five integers: fmi2DoStep, fmi3DoStep
 	SigIIFFIF        // int int double double int double
+	SigLong          // more than seven integers
 )
 
 // SigModes is set in Sig if the call, or an earlier call of the instance in the crossing,

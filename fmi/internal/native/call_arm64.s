@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96, tag 104; size 112.
+// Offsets in record: fn 0, ret 8, sig 16, tag 24, f 32…48, i 56…144; size 152.
 // Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40, tag 48,
 // worst 72, untimed 80, crossings 88.
 
@@ -47,23 +47,28 @@ loop:
 	MOVD  16(R19), R9
 	ADD   $1, R9
 	MOVD  R9, 16(R19)
-	MOVD  104(R20), R9
+	MOVD  24(R20), R9
 	MOVD  R9, 48(R19)
 	MOVD  0(R20), R10
 	CBZ   R10, stamp
-	FMOVD 64(R20), F0
-	FMOVD 72(R20), F1
-	FMOVD 80(R20), F2
-	MOVD  8(R20), R0
-	MOVD  16(R20), R1
-	MOVD  24(R20), R2
-	MOVD  32(R20), R3
-	MOVD  40(R20), R4
-	MOVD  48(R20), R5
-	MOVD  56(R20), R6
+	FMOVD 32(R20), F0
+	FMOVD 40(R20), F1
+	FMOVD 48(R20), F2
+	MOVD  56(R20), R0
+	MOVD  64(R20), R1
+	MOVD  72(R20), R2
+	MOVD  80(R20), R3
+	MOVD  88(R20), R4
+	MOVD  96(R20), R5
+	MOVD  104(R20), R6
+	MOVBU 16(R20), R9
+	CMPW  $3, R9 // SigLong
+	BEQ   long
 	BL    (R10)
+
+called:
 	ALONE
-	MOVD  R0, 88(R20)
+	MOVD R0, 8(R20)
 
 	// Restore rounding, traps and flush to zero, and set sigModes if they changed.
 	MOVD 32(RSP), R9
@@ -73,9 +78,9 @@ loop:
 	MOVD R9, FPCR
 	MOVD $1, R9
 	MOVD R9, 40(R19)
-	MOVD 96(R20), R9
+	MOVD 16(R20), R9
 	ORR  $256, R9
-	MOVD R9, 96(R20)
+	MOVD R9, 16(R20)
 
 status:
 	MOVWU R0, R10
@@ -86,7 +91,7 @@ status:
 	BHI  done
 
 advance:
-	ADD $112, R20
+	ADD $152, R20
 	SUB $1, R21
 
 next:
@@ -110,8 +115,20 @@ stamp:
 	MOVD 80(R19), R9
 	CBNZ R9, advance
 	MRS  CNTVCT_EL0, R9
-	MOVD R9, 88(R20)
+	MOVD R9, 8(R20)
 	B    advance
+
+// The ninth argument and those after it are at the stack pointer, where the frame has LR.
+long:
+	MOVD 112(R20), R7
+	LDP  120(R20), (R9, R11)
+	LDP  136(R20), (R12, R13)
+	SUB  $32, RSP
+	STP  (R9, R11), 0(RSP)
+	STP  (R12, R13), 16(RSP)
+	BL   (R10)
+	ADD  $32, RSP
+	B    called
 
 #ifdef GOOS_linux
 forked:

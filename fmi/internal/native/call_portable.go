@@ -10,14 +10,15 @@ import (
 
 // portable caches the functions of purego, which are expensive to make.
 var portable struct {
-	ints, doStep, experiment sync.Map // address -> function
-	origin                   time.Time
-	once                     sync.Once
+	ints, long, doStep, experiment sync.Map // address -> function
+	origin                         time.Time
+	once                           sync.Once
 }
 
 type (
 	intsFunc       = func(a, b, c, d, e, f, g uintptr) uintptr
-	doStepFunc     = func(c uintptr, t, h float64, b uintptr) uintptr
+	longFunc       = func(a, b, c, d, e, f, g, h, i, j, k, l uintptr) uintptr
+	doStepFunc     = func(c uintptr, t, h float64, b, d, e, f, g uintptr) uintptr
 	experimentFunc = func(c, tolDefined uintptr, tol, start float64, stopDefined uintptr, stop float64) uintptr
 )
 
@@ -51,6 +52,7 @@ func callPortable(b *Batch) {
 	recs, before := b.Records(), modes()
 	for k := range recs {
 		r := &recs[k]
+		i := &r.Int
 		b.Done++
 		b.mark(r.Tag)
 		switch {
@@ -58,13 +60,16 @@ func callPortable(b *Batch) {
 			r.Ret = uintptr(time.Since(portable.origin))
 			continue
 		case r.Sig == SigIFFI:
-			r.Ret = bound[doStepFunc](&portable.doStep, r.Fn)(r.Int[0], r.Float[0], r.Float[1], r.Int[1])
+			r.Ret = bound[doStepFunc](&portable.doStep, r.Fn)(i[0], r.Float[0], r.Float[1], i[1], i[2], i[3], i[4], i[5])
 		case r.Sig == SigIIFFIF:
 			call := bound[experimentFunc](&portable.experiment, r.Fn)
-			r.Ret = call(r.Int[0], r.Int[1], r.Float[0], r.Float[1], r.Int[2], r.Float[2])
+			r.Ret = call(i[0], i[1], r.Float[0], r.Float[1], i[2], r.Float[2])
+		case r.Sig == SigLong:
+			call := bound[longFunc](&portable.long, r.Fn)
+			r.Ret = call(i[0], i[1], i[2], i[3], i[4], i[5], i[6], i[7], i[8], i[9], i[10], i[11])
 		default:
 			call := bound[intsFunc](&portable.ints, r.Fn)
-			r.Ret = call(r.Int[0], r.Int[1], r.Int[2], r.Int[3], r.Int[4], r.Int[5], r.Int[6])
+			r.Ret = call(i[0], i[1], i[2], i[3], i[4], i[5], i[6])
 		}
 		leaveFork()
 		b.keepModes(r, before)

@@ -33,11 +33,14 @@ func Run(b *Batch) {
 		}
 		switch r.Sig {
 		case SigIFFI:
-			r.Ret, _, _ = syscall.SyscallN(r.Fn, r.Int[0], bits(r.Float[0]), bits(r.Float[1]), r.Int[1])
+			r.Ret, _, _ = syscall.SyscallN(r.Fn, r.Int[0], bits(r.Float[0]), bits(r.Float[1]),
+				r.Int[1], r.Int[2], r.Int[3], r.Int[4], r.Int[5])
 		case SigIIFFIF:
 			r.Ret, _, _ = syscall.SyscallN(r.Fn, r.Int[0], r.Int[1], bits(r.Float[0]), bits(r.Float[1]), r.Int[2], bits(r.Float[2]))
+		case SigLong:
+			r.Ret, _, _ = syscall.SyscallN(r.Fn, r.Int[:]...)
 		default:
-			r.Ret, _, _ = syscall.SyscallN(r.Fn, r.Int[0], r.Int[1], r.Int[2], r.Int[3], r.Int[4], r.Int[5], r.Int[6])
+			r.Ret, _, _ = syscall.SyscallN(r.Fn, r.Int[:7]...)
 		}
 		b.keepModes(r, before)
 		b.Worst |= uintptr(uint32(r.Ret))
