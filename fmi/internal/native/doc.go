@@ -8,7 +8,8 @@
 //     accesses.
 //   - OpenLibrary loads a shared library so that it uses its own names, Symbol finds its
 //     functions, Replaced and Shared return what it cannot have for itself.
-//   - Listen receives calls of a logger with variadic arguments, formatted like printf.
+//   - Listen receives calls of a logger with variadic arguments, formatted like printf, and
+//     of one with plain messages.
 //   - Watch stores settings of the process that foreign code must not change, Guard.Restore
 //     restores them. Floating-point modes are restored within a batch.
 //   - Flush writes the streams of C, Exit ends the process with exit handlers and destructors.

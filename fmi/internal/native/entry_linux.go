@@ -2,17 +2,17 @@
 
 package native
 
-// enterLogABI0 is the address of the assembly routine by which C enters Go to log. It ends a
-// forked process, where Go would wait for its lost threads.
-var enterLogABI0 uintptr
+// enterLogABI0 has the addresses of the assembly routines by which C enters Go to log, with
+// formats and plainly. They end a forked process, where Go would wait for its lost threads.
+var enterLogABI0 [2]uintptr
 
-// logTarget is the callback that enterLog calls.
+// logTarget has the callbacks that they call.
 //
 //lint:ignore U1000 it is read in assembly
-var logTarget uintptr
+var logTarget [2]uintptr
 
-// logEntry returns the address that C calls instead of the callback.
-func logEntry(callback uintptr) uintptr {
-	logTarget = callback
-	return enterLogABI0
+// logEntry returns the address that C calls instead of the callback; kind is its index.
+func logEntry(kind int, callback uintptr) uintptr {
+	logTarget[kind] = callback
+	return enterLogABI0[kind]
 }

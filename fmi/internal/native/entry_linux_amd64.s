@@ -2,15 +2,24 @@
 
 #include "textflag.h"
 
-GLOBL ·enterLogABI0(SB), NOPTR|RODATA, $8
-DATA ·enterLogABI0(SB)/8, $enterLog(SB)
+GLOBL ·enterLogABI0(SB), NOPTR|RODATA, $16
+DATA ·enterLogABI0+0(SB)/8, $enterLog(SB)
+DATA ·enterLogABI0+8(SB)/8, $enterPlainLog(SB)
 
 // enterLog is called with the arguments of the logger, which stay as they are.
 TEXT enterLog(SB), NOSPLIT|NOFRAME, $0
-	MOVQ ·alone(SB), R11
-	CMPL (R11), $0
+	MOVQ ·logTarget+0(SB), R11
+	JMP  enterGo(SB)
+
+TEXT enterPlainLog(SB), NOSPLIT|NOFRAME, $0
+	MOVQ ·logTarget+8(SB), R11
+	JMP  enterGo(SB)
+
+// enterGo goes on at R11.
+TEXT enterGo(SB), NOSPLIT|NOFRAME, $0
+	MOVQ ·alone(SB), R10
+	CMPL (R10), $0
 	JEQ  forked
-	MOVQ ·logTarget(SB), R11
 	JMP  R11
 
 forked:

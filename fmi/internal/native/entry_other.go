@@ -3,4 +3,4 @@
 package native
 
 // logEntry returns the callback.
-func logEntry(callback uintptr) uintptr { return callback }
+func logEntry(_ int, callback uintptr) uintptr { return callback }
