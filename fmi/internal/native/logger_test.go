@@ -22,7 +22,8 @@ func (h *heard) Logged(m Message, readable, wrong bool) {
 // Plain messages arrive from the calling thread and from another one, unchanged. Those with a wrong environment arrive
 // if there is only one instance; those of a freed one do not.
 func TestPlainLog(t *testing.T) {
-	if PlainLogCallback() != PlainLogCallback() || PlainLogCallback() == LogCallback() {
+	callback := PlainLogCallback()
+	if again := PlainLogCallback(); again != callback || LogCallback() == callback {
 		t.Error("the callbacks are not one of each kind")
 	}
 	var mem Memory
@@ -40,7 +41,7 @@ func TestPlainLog(t *testing.T) {
 	for _, say := range []string{"say", "say_thread"} {
 		log := func(environment, category, message uintptr) {
 			t.Helper()
-			if st := call(t, say, PlainLogCallback(), environment, 3, category, message); st != 0 {
+			if st := call(t, say, callback, environment, 3, category, message); st != 0 {
 				t.Errorf("%s returns %d", say, st)
 			}
 		}
