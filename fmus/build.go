@@ -39,8 +39,12 @@ func Names() []string {
 }
 
 // Description returns modelDescription.xml of one of our FMUs as Build writes it.
-func Description(name string) ([]byte, error) {
-	m, err := find(name)
+func Description(name string) ([]byte, error) { return describe(find(name)) }
+
+// Description3 returns modelDescription.xml of one of our FMUs as Build3 writes it.
+func Description3(name string) ([]byte, error) { return describe(find3(name)) }
+
+func describe(m *model, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +55,7 @@ func Description(name string) ([]byte, error) {
 	return []byte(m.xml(m.guid(src))), nil
 }
 
-// Build compiles one of our FMUs for this machine and writes it to dir/name.fmu,
+// Build compiles one of our FMUs, as FMI 2.0, for this machine and writes it to dir/name.fmu,
 // replacing an existing file. The FMU contains its sources. Builds may run at
 // the same time, also of the same FMU.
 //
@@ -60,6 +64,15 @@ func Description(name string) ([]byte, error) {
 // fails (the text contains its messages).
 func Build(dir, name string) (path string, err error) {
 	m, err := find(name)
+	if err != nil {
+		return "", err
+	}
+	return m.write(dir)
+}
+
+// Build3 is Build for FMI 3.0.
+func Build3(dir, name string) (path string, err error) {
+	m, err := find3(name)
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +105,7 @@ func Pack(dir, name, description, source string) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}
-	data, err := zipped([]file{{"modelDescription.xml", []byte(description)}, binary(name, library)})
+	data, err := zipped([]file{{"modelDescription.xml", []byte(description)}, binary(platform(), name, library)})
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}
@@ -101,8 +114,8 @@ func Pack(dir, name, description, source string) (path string, err error) {
 }
 
 // binary returns a library at its place in an FMU.
-func binary(name string, library []byte) file {
-	return file{"binaries/" + platform() + "/" + name + csrc.Extension(), library}
+func binary(platform, name string, library []byte) file {
+	return file{"binaries/" + platform + "/" + name + csrc.Extension(), library}
 }
 
 // BuildAll builds all our FMUs into dir in parallel and returns their paths
@@ -134,7 +147,10 @@ func parallel(n int, f func(i int)) {
 // files returns the sources of the library without guid.h.
 func (m *model) files() ([]file, error) {
 	f := []file{{"fmi2.h", csrc.Header}}
-	for _, name := range append([]string{"fmu.c", "fmu.h"}, m.sources...) {
+	if m.fmi3 {
+		f = []file{{"fmi3.h", csrc.Header3}}
+	}
+	for _, name := range m.names() {
 		data, err := sources.ReadFile("src/" + name)
 		if err != nil {
 			return nil, err
@@ -143,6 +159,17 @@ func (m *model) files() ([]file, error) {
 	}
 	return f, nil
 }
+
+// names returns the names of the sources from src.
+func (m *model) names() []string {
+	api := "api2.c"
+	if m.fmi3 {
+		api = "api3.c"
+	}
+	return append([]string{"fmu.c", "fmu.h", api}, m.sources...)
+}
+
+func isC(name string) bool { return strings.HasSuffix(name, ".c") }
 
 // build returns the whole FMU.
 func (m *model) build(cc []string) ([]byte, error) {
@@ -162,9 +189,14 @@ func (m *model) build(cc []string) ([]byte, error) {
 	if m.wrongGUID {
 		guid = "{00000000-0000-0000-0000-000000000000}"
 	}
+	where := platform()
+	if m.fmi3 {
+		where = platform3()
+		src = append(src, file{"buildDescription.xml", []byte(m.buildDescription())})
+	}
 	entries := []file{
 		{"modelDescription.xml", []byte(m.xml(guid))},
-		binary(m.name, library),
+		binary(where, m.name, library),
 	}
 	for _, f := range src {
 		entries = append(entries, file{"sources/" + f.name, f.data})
@@ -175,6 +207,11 @@ func (m *model) build(cc []string) ([]byte, error) {
 // header returns the macros and enumerations that the sources take from the model.
 func (m *model) header() string {
 	var b, reals, integers, texts strings.Builder
+	version := 2
+	if m.fmi3 {
+		version = 3
+	}
+	fmt.Fprintf(&b, "#define FMU_FMI %d\n#define FIRST_INTEGER %du\n#define FIRST_TEXT %du\n", version, m.first(count), m.first(text))
 	for _, d := range m.defines {
 		fmt.Fprintf(&b, "#define %s\n", d)
 	}
@@ -199,7 +236,11 @@ func (m *model) header() string {
 			if v.min != nil {
 				least = *v.min
 			}
-			fmt.Fprintf(&integers, "{%g, %g}, ", v.start, least)
+			enumeration := 0
+			if v.enumeration != "" {
+				enumeration = 1
+			}
+			fmt.Fprintf(&integers, "{%g, %g, %d}, ", v.start, least, enumeration)
 			continue
 		case text:
 			fmt.Fprintf(&texts, "%s, ", cLiteral(v.word))
@@ -242,7 +283,7 @@ func compile(cc []string, name string, src []file) (built []byte, err error) {
 		if err := os.WriteFile(filepath.Join(dir, f.name), f.data, 0o644); err != nil {
 			return nil, err
 		}
-		if strings.HasSuffix(f.name, ".c") {
+		if isC(f.name) {
 			args = append(args, f.name)
 		}
 	}
@@ -263,6 +304,20 @@ func platform() string {
 	}
 	machine := runtime.GOARCH
 	if machine == "arm64" {
+		machine = "aarch64"
+	}
+	return machine + "-" + runtime.GOOS
+}
+
+// platform3 returns the same of FMI 3.0 (2.5.1.4.1).
+func platform3() string {
+	machine := runtime.GOARCH
+	switch machine {
+	case "amd64":
+		machine = "x86_64"
+	case "386":
+		machine = "x86"
+	case "arm64":
 		machine = "aarch64"
 	}
 	return machine + "-" + runtime.GOOS

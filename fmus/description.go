@@ -36,7 +36,7 @@ var units = []struct{ name, base string }{
 // visible returns the variables that modelDescription.xml lists, without the states of a black box, and their value
 // references, which are those of the C table.
 func (m *model) visible() (v []variable, reference []int) {
-	reals, counts, texts := 0, 0, 0
+	reals, counts, texts := 0, m.first(count), m.first(text)
 	for _, x := range m.variables {
 		next := &reals
 		switch x.role {
@@ -45,7 +45,7 @@ func (m *model) visible() (v []variable, reference []int) {
 		case text:
 			next = &texts
 		}
-		if !m.plain || x.role == input || x.output || x.role == parameter {
+		if !m.plain || x.role == input || x.output || x.role == parameter || x.role == independent {
 			v, reference = append(v, x), append(reference, *next)
 		}
 		*next++
@@ -74,69 +74,114 @@ func (m *model) xml(guid string) string {
 	index := map[string]int{}
 	for i, v := range variables {
 		index[v.name] = i + 1
+		if m.fmi3 {
+			index[v.name] = reference[i]
+		}
 	}
 
 	p(`<?xml version="1.0" encoding="UTF-8"?>`)
-	p(`<fmiModelDescription fmiVersion="2.0" modelName="%s" guid="%s" description="%s" generationTool="macrostep" license="Apache-2.0" variableNamingConvention="structured">`,
-		m.name, guid, escape(m.description))
-	p(`  <CoSimulation modelIdentifier="%s"%s>`, m.name, m.capabilities())
-	p(`    <SourceFiles>`)
-	for _, s := range append([]string{"fmu.c"}, m.sources...) {
-		if strings.HasSuffix(s, ".c") {
-			p(`      <File name="%s"/>`, s)
-		}
+	const head = `<fmiModelDescription fmiVersion="%s" modelName="%s" %s="%s" description="%s" ` +
+		`generationTool="macrostep" license="Apache-2.0" variableNamingConvention="structured">`
+	if m.fmi3 {
+		p(head, "3.0", m.name, "instantiationToken", guid, escape(m.description))
+		p(`  <CoSimulation modelIdentifier="%s"%s/>`, m.name, capabilities3.Replace(m.capabilities()))
+	} else {
+		p(head, "2.0", m.name, "guid", guid, escape(m.description))
+		p(`  <CoSimulation modelIdentifier="%s"%s>`, m.name, m.capabilities())
+		p(`    <SourceFiles>`)
+		m.writeSources(p, "File")
+		p(`    </SourceFiles>`)
+		p(`  </CoSimulation>`)
 	}
-	p(`    </SourceFiles>`)
-	p(`  </CoSimulation>`)
 	m.writeUnits(p, variables)
-	writeTypes(p, variables)
+	m.writeTypes(p, variables)
 	p(`  <LogCategories>`)
 	p(`    <Category name="logStatusError" description="why a call was refused"/>`)
 	p(`    <Category name="logStatusDiscard" description="why a value was discarded"/>`)
 	p(`    <Category name="logEvents" description="instantiation and initialization"/>`)
 	p(`  </LogCategories>`)
 	p(`  <DefaultExperiment startTime="0" stopTime="%s" stepSize="%s"/>`, number(m.stop), number(m.step))
-	if m.stateless {
+	if m.stateless && !m.fmi3 {
 		p(`  <VendorAnnotations><Tool name="macrostep"><stateless/></Tool></VendorAnnotations>`)
 	}
 
 	p(`  <ModelVariables>`)
 	for i, v := range variables {
-		p(`    <ScalarVariable name="%s" valueReference="%d"%s description="%s">%s</ScalarVariable> <!-- %d -->`,
-			v.name, reference[i], v.attributes(), escape(v.description), v.typed(m.plain, index), i+1)
+		kind, attributes := v.typed(m.plain, index)
+		common := fmt.Sprintf(`name="%s" valueReference="%d"%s description="%s"`, v.name, reference[i], v.attributes(), escape(v.description))
+		switch {
+		case !m.fmi3:
+			p(`    <ScalarVariable %s><%s%s/></ScalarVariable> <!-- %d -->`, common, kind, attributes, i+1)
+		case v.role == text:
+			p(`    <String %s><Start value="%s"/></String>`, common, escape(v.word))
+		default:
+			p(`    <%s %s%s/>`, names3[kind], common, attributes)
+		}
 	}
 	p(`  </ModelVariables>`)
 
 	m.writeStructure(p, variables, index)
+	if m.stateless && m.fmi3 {
+		p(`  <Annotations><Annotation type="macrostep"><stateless/></Annotation></Annotations>`)
+	}
 	p(`</fmiModelDescription>`)
 	return b.String()
 }
 
-// writeStructure writes ModelStructure (fmi2 26–28).
+// names3 are the elements of FMI 3.0 that replace those of FMI 2.0.
+var names3 = map[string]string{"Real": "Float64", "Integer": "Int32", "Enumeration": "Enumeration",
+	"Outputs": "Output", "Derivatives": "ContinuousStateDerivative", "InitialUnknowns": "InitialUnknown"}
+
+// capabilities3 makes the attributes of CoSimulation those of FMI 3.0.
+var capabilities3 = strings.NewReplacer("FMUstate", "FMUState", "DirectionalDerivative", "DirectionalDerivatives",
+	` canInterpolateInputs="true"`, "", ` canRunAsynchronuously="true"`, "")
+
+// writeSources writes an element for each C file.
+func (m *model) writeSources(p func(string, ...any), element string) {
+	for _, s := range m.names() {
+		if isC(s) {
+			p(`      <%s name="%s"/>`, element, s)
+		}
+	}
+}
+
+// buildDescription returns sources/buildDescription.xml (FMI 3.0 2.5.1.5).
+func (m *model) buildDescription() string {
+	var b strings.Builder
+	p := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
+	p(`<?xml version="1.0" encoding="UTF-8"?>`)
+	p(`<fmiBuildDescription fmiVersion="3.0">`)
+	p(`  <BuildConfiguration modelIdentifier="%s">`, m.name)
+	p(`    <SourceFileSet language="C99">`)
+	m.writeSources(p, "SourceFile")
+	p(`    </SourceFileSet>`)
+	p(`  </BuildConfiguration>`)
+	p(`</fmiBuildDescription>`)
+	return b.String()
+}
+
+// writeStructure writes ModelStructure (fmi2 26–28; FMI 3.0 2.4.8).
 func (m *model) writeStructure(p func(string, ...any), variables []variable, index map[string]int) {
-	unknowns := func(is func(v variable) bool, dependencies func(v variable, index map[string]int) string) (lines []string) {
-		for i, v := range variables {
+	list := func(name string, is func(v variable) bool, dependencies func(v variable, index map[string]int) string) {
+		begin, unknown, end := "    <"+name+">\n", "  <Unknown index", "    </"+name+">\n"
+		if m.fmi3 {
+			begin, unknown, end = "", "<"+names3[name]+" valueReference", ""
+		}
+		for _, v := range variables {
 			if is(v) {
-				lines = append(lines, fmt.Sprintf(`      <Unknown index="%d"%s/>`, i+1, dependencies(v, index)))
+				begin += fmt.Sprintf("    %s=\"%d\"%s/>\n", unknown, index[v.name], dependencies(v, index))
 			}
 		}
-		return lines
+		p("%s", strings.TrimSuffix(begin+end, "\n"))
 	}
-	list := func(name string, lines []string) {
-		p(`    <%s>`, name)
-		for _, l := range lines {
-			p("%s", l)
-		}
-		p(`    </%s>`, name)
-	}
+	isRate := func(v variable) bool { return v.derivativeOf != "" }
 	p(`  <ModelStructure>`)
-	list("Outputs", unknowns(func(v variable) bool { return v.output }, m.dependencies))
-	rates := unknowns(func(v variable) bool { return v.derivativeOf != "" }, m.dependencies)
-	if !m.plain && len(rates) > 0 {
-		list("Derivatives", rates)
+	list("Outputs", func(v variable) bool { return v.output }, m.dependencies)
+	if !m.plain && slices.ContainsFunc(variables, isRate) {
+		list("Derivatives", isRate, m.dependencies)
 	}
 	initial := func(v variable) bool { return v.role == state || v.role == derivative || v.role == calculated }
-	list("InitialUnknowns", unknowns(initial, m.initialDependencies))
+	list("InitialUnknowns", initial, m.initialDependencies)
 	p(`  </ModelStructure>`)
 }
 
@@ -168,17 +213,21 @@ func (m *model) writeUnits(p func(string, ...any), variables []variable) {
 	}
 }
 
-func writeTypes(p func(string, ...any), variables []variable) {
+func (m *model) writeTypes(p func(string, ...any), variables []variable) {
+	format := `    <SimpleType name="%s"><Enumeration>%s</Enumeration></SimpleType>`
+	if m.fmi3 {
+		format = `    <EnumerationType name="%s">%s</EnumerationType>`
+	}
 	var lines []string
 	for _, v := range variables {
 		if v.enumeration == "" {
 			continue
 		}
-		line := fmt.Sprintf(`    <SimpleType name="%s"><Enumeration>`, v.enumeration)
+		items := ""
 		for i, item := range v.items {
-			line += fmt.Sprintf(`<Item name="%s" value="%d"/>`, item, i)
+			items += fmt.Sprintf(`<Item name="%s" value="%d"/>`, item, i)
 		}
-		lines = append(lines, line+`</Enumeration></SimpleType>`)
+		lines = append(lines, fmt.Sprintf(format, v.enumeration, items))
 	}
 	if len(lines) > 0 {
 		p("  <TypeDefinitions>\n%s\n  </TypeDefinitions>", strings.Join(lines, "\n"))
@@ -200,17 +249,18 @@ func (v variable) attributes() string {
 	return ` causality="local" variability="continuous" initial="calculated"`
 }
 
-func (v variable) typed(plain bool, index map[string]int) string {
+// typed returns the element of the type in FMI 2.0 and its attributes.
+func (v variable) typed(plain bool, index map[string]int) (element, attributes string) {
 	if v.enumeration != "" {
-		return fmt.Sprintf(`<Enumeration declaredType="%s" start="%s"/>`, v.enumeration, number(v.start))
+		return "Enumeration", fmt.Sprintf(` declaredType="%s" start="%s"`, v.enumeration, number(v.start))
 	}
 	if v.role == count {
-		return fmt.Sprintf(`<Integer start="%s" min="%s"/>`, number(v.start), number(*v.min))
+		return "Integer", fmt.Sprintf(` start="%s" min="%s"`, number(v.start), number(*v.min))
 	}
 	if v.role == text {
-		return fmt.Sprintf(`<String start="%s"/>`, escape(v.word))
+		return "String", fmt.Sprintf(` start="%s"`, escape(v.word))
 	}
-	s := "<Real"
+	s := ""
 	if v.unit != "" {
 		s += fmt.Sprintf(` unit="%s"`, v.unit)
 	}
@@ -223,7 +273,7 @@ func (v variable) typed(plain bool, index map[string]int) string {
 	if v.role == input || v.role == parameter {
 		s += fmt.Sprintf(` start="%s"`, number(v.start))
 	}
-	return s + "/>"
+	return "Real", s
 }
 
 // dependencies returns those between steps, on inputs and states, with ascending indices (fmi2 26–28). A
@@ -234,8 +284,8 @@ func (m *model) dependencies(v variable, index map[string]int) string {
 	}
 	var on, kind []string
 	for _, d := range slices.SortedFunc(slices.Values(v.depends), func(a, b dependency) int { return index[a.name] - index[b.name] }) {
-		if d.name == v.name {
-			continue
+		if _, listed := index[d.name]; !listed || d.name == v.name {
+			continue // time is a variable in FMI 3.0 only
 		}
 		on, kind = append(on, strconv.Itoa(index[d.name])), append(kind, d.kind)
 	}
@@ -253,7 +303,7 @@ func (m *model) initialDependencies(v variable, index map[string]int) string {
 	var on []int
 	for _, d := range v.depends {
 		for _, x := range m.variables {
-			if x.name == d.name && x.role == input {
+			if x.name == d.name && (x.role == input || x.role == independent) {
 				on = append(on, index[d.name])
 			}
 		}

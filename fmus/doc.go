@@ -6,7 +6,9 @@
 // `macrostep demo`. All implement FMI 2.0 for Co-Simulation over one framework
 // (src/fmu.c) and, except blackbox, offer every optional capability: variable
 // steps, rollback and serialisation, input polynomials up to degree 5, output
-// derivatives, directional derivatives, declared dependencies.
+// derivatives, directional derivatives, declared dependencies. Build3 makes them FMUs of
+// FMI 3.0 for Co-Simulation, with the same numbers and without input polynomials, which FMI 3.0
+// does not have: src/api2.c and src/api3.c are the two interfaces.
 //
 //   - linear: x' = A x + B u, y = C x + D u with up to 8 states, 4 inputs and 4
 //     outputs; A[i,j] … D[i,j] and x0[i] are parameters. Exact for polynomial

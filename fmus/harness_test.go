@@ -34,6 +34,7 @@ type library struct {
 	path, guid string
 	variables  map[string]scalar
 	md         description
+	f          *functions3 // of FMI 3.0; nil: FMI 2.0
 
 	Instantiate     func(name string, kind int32, guid, resources string, callbacks unsafe.Pointer, visible, logging int32) uintptr
 	Free            func(uintptr) `fmi2:"FreeInstance"`
@@ -87,17 +88,19 @@ type scalar struct {
 	Name      string `xml:"name,attr"`
 	Reference uint32 `xml:"valueReference,attr"`
 	Causality string `xml:"causality,attr"`
-	Real      *struct {
-		Unit       string   `xml:"unit,attr"`
-		Start      *float64 `xml:"start,attr"`
-		Derivative int      `xml:"derivative,attr"`
-	}
-	Integer *struct {
+	Real      *realType
+	Integer   *struct {
 		Start *int32 `xml:"start,attr"`
 	}
 	String *struct {
 		Start string `xml:"start,attr"`
 	}
+}
+
+type realType struct {
+	Unit       string   `xml:"unit,attr"`
+	Start      *float64 `xml:"start,attr"`
+	Derivative int      `xml:"derivative,attr"`
 }
 
 type unknown struct {
@@ -159,38 +162,50 @@ func entry(t testing.TB, path, name string) []byte {
 // load returns one of our FMUs as a library.
 func load(t testing.TB, name string) *library {
 	t.Helper()
+	return loadOnce(name, func() *library {
+		l := &library{path: filepath.Join(work, name+".fmu"), variables: map[string]scalar{}}
+		if err := xml.Unmarshal(entry(t, l.path, "modelDescription.xml"), &l.md); err != nil {
+			t.Fatal(err)
+		}
+		l.guid = l.md.GUID
+		for _, v := range l.md.Variables {
+			l.variables[v.Name] = v
+		}
+		register(t, l, l.path, platform(), "fmi2")
+		return l
+	})
+}
+
+// loadOnce returns a library that is already loaded, or loads it.
+func loadOnce(key string, load func() *library) *library {
 	loaded.Lock()
 	defer loaded.Unlock()
-	if l := loaded.m[name]; l != nil {
-		return l
+	if loaded.m[key] == nil {
+		if loaded.m == nil {
+			loaded.m = map[string]*library{}
+		}
+		loaded.m[key] = load()
 	}
-	l := &library{path: filepath.Join(work, name+".fmu"), variables: map[string]scalar{}}
-	if err := xml.Unmarshal(entry(t, l.path, "modelDescription.xml"), &l.md); err != nil {
-		t.Fatal(err)
-	}
-	l.guid = l.md.GUID
-	for _, v := range l.md.Variables {
-		l.variables[v.Name] = v
-	}
-	so := filepath.Join(work, name+csrc.Extension())
-	if err := os.WriteFile(so, entry(t, l.path, "binaries/"+platform()+"/"+name+csrc.Extension()), 0o755); err != nil {
+	return loaded.m[key]
+}
+
+// register fills in the functions of a struct from the library in an FMU.
+func register(t testing.TB, to any, path, platform, prefix string) {
+	t.Helper()
+	name := strings.TrimSuffix(filepath.Base(path), ".fmu")
+	so := filepath.Join(filepath.Dir(path), name+csrc.Extension())
+	if err := os.WriteFile(so, entry(t, path, "binaries/"+platform+"/"+name+csrc.Extension()), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	h, err := openLibrary(so)
 	if err != nil {
 		t.Fatal(err)
 	}
-	functions := reflect.ValueOf(l).Elem()
-	for f, to := range functions.Fields() {
+	for f, to := range reflect.ValueOf(to).Elem().Fields() {
 		if f.Type.Kind() == reflect.Func {
-			purego.RegisterLibFunc(to.Addr().Interface(), h, "fmi2"+cmp.Or(f.Tag.Get("fmi2"), f.Name))
+			purego.RegisterLibFunc(to.Addr().Interface(), h, prefix+cmp.Or(f.Tag.Get(prefix), f.Name))
 		}
 	}
-	if loaded.m == nil {
-		loaded.m = map[string]*library{}
-	}
-	loaded.m[name] = l
-	return l
 }
 
 // messages are those of the logger, until a test clears them; live is the number of allocated blocks.
@@ -244,11 +259,15 @@ type instance struct {
 // instantiate returns an instance that is freed at the end of the test.
 func instantiate(t testing.TB, name string) *instance {
 	t.Helper()
-	l := load(t, name)
+	return load(t, name).instantiate(t)
+}
+
+func (l *library) instantiate(t testing.TB) *instance {
+	t.Helper()
 	cb := callbacks()
 	c := l.Instantiate("one", 1, l.guid, "file:///tmp", unsafe.Pointer(&cb), 0, 0)
 	if c == 0 {
-		t.Fatalf("fmi2Instantiate: %v", *messages)
+		t.Fatalf("not instantiated: %v", *messages)
 	}
 	t.Cleanup(func() { l.Free(c) })
 	return &instance{l, t, c}
@@ -257,7 +276,12 @@ func instantiate(t testing.TB, name string) *instance {
 // start instantiates, sets parameters and inputs, and initializes at time 0.
 func start(t testing.TB, name string, set map[string]float64) *instance {
 	t.Helper()
-	i := instantiate(t, name)
+	return load(t, name).start(t, set)
+}
+
+func (l *library) start(t testing.TB, set map[string]float64) *instance {
+	t.Helper()
+	i := l.instantiate(t)
 	for name, v := range set {
 		i.set(name, v)
 	}

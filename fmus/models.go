@@ -1,6 +1,9 @@
 package fmus
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // model is the description of one FMU and its sources. Value references count the variables of a type from 0; the
 // C sources get the variables from guid.h, and name parameters by an enumeration in this order.
@@ -14,7 +17,8 @@ type model struct {
 	defines     []string // further macros for the sources
 	attributes  string   // of CoSimulation; "": as follows from the other fields
 	stateless   bool
-	outputOrder int // maxOutputDerivativeOrder
+	fmi3        bool // FMI 3.0, otherwise 2.0
+	outputOrder int  // maxOutputDerivativeOrder
 	stop, step  float64
 	variables   []variable
 }
@@ -133,6 +137,27 @@ func find(name string) (*model, error) {
 		}
 	}
 	return nil, fmt.Errorf("no FMU of macrostep is called %q; choose one of %v", name, Names())
+}
+
+// find3 returns a model for FMI 3.0, where time is a variable (2.4.7.4).
+func find3(name string) (*model, error) {
+	m, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	m.fmi3 = true
+	if !slices.ContainsFunc(m.variables, func(v variable) bool { return v.role == independent }) {
+		m.variables = append(m.variables, variable{name: "time", unit: "s", description: "time", role: independent})
+	}
+	return m, nil
+}
+
+// first returns the first value reference of integers or strings: each variable of FMI 3.0 has its own.
+func (m *model) first(r role) int {
+	if !m.fmi3 {
+		return 0
+	}
+	return map[role]int{count: 1 << 16, text: 2 << 16}[r]
 }
 
 // Sizes of linear.

@@ -1,4 +1,4 @@
-// Package csrc compiles C sources of FMUs with its own header of FMI 2.0.
+// Package csrc compiles C sources of FMUs with its own headers of FMI 2.0 and 3.0.
 package csrc
 
 import (
@@ -21,6 +21,11 @@ import (
 //
 //go:embed fmi2.h
 var Header []byte
+
+// Header3 is fmi3.h, our own C interface of FMI 3.0.
+//
+//go:embed fmi3.h
+var Header3 []byte
 
 // standardHeaders are the headers of the standard, which FMUs need not contain.
 var standardHeaders = []string{"fmi2TypesPlatform.h", "fmi2FunctionTypes.h", "fmi2Functions.h"}

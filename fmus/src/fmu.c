@@ -1,105 +1,95 @@
-/* The functions of FMI 2.0 for Co-Simulation on top of one Model.
+/* What FMUs of FMI 2.0 and 3.0 have in common: all functions on top of one Model.
  *
  * Calls out of order, values that are not finite, times that do not meet and
  * handles of others are refused with a message to the logger. The order of
- * calls is that of the state machine in section 4.2.4 of the standard, with one
+ * calls is that of the state machines (fmi2 4.2.4, FMI 3.0 4.2.1), with one
  * tolerance: inputs may also be set before initialization, as many masters do.
  *
  * Outputs are those at the end of the last step, under the input polynomial of
  * that step, at its end or where Model.sampled says; inputs set afterwards belong to the next step and change nothing
  * that can be read before it. A step uses up the input derivatives. Inputs not
- * set again stay at the value which the polynomial had reached.
- *
- * Compiled with FMU_PLAIN the library has no state handling, no derivatives of
- * any kind and no input interpolation. */
+ * set again stay at the value which the polynomial had reached. */
 #include "fmu.h"
-#ifdef FMU_WRAPPED
-#include "wrap.h" /* another file exports functions in front of these */
-#endif
 
 #include <float.h>
+#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The states of the state machine, as bits. Steps are synchronous, and one that
  * is discarded leaves all as it was before, so that the other states of the
  * standard are not told apart. */
-enum { INSTANTIATED = 1, INITIALIZATION = 2, STEPPED = 4, TERMINATED = 8, FAILED = 16, ANY = 31 };
+enum {
+	INSTANTIATED = 1, INITIALIZATION = 2, STEPPED = 4, TERMINATED = 8, FAILED = 16,
+	READABLE = INITIALIZATION | STEPPED | TERMINATED | FAILED | (FMU_FMI == 3 ? INSTANTIATED : 0)
+};
 
 /* Categories of messages, as bits; the names as in modelDescription.xml. */
-enum { LOG_ERROR = 1, LOG_DISCARD = 2, LOG_EVENT = 4 };
+enum { LOG_DISCARD = 2, LOG_EVENT = 4, LOG_ALL = 7 };
 static const char *const category_names[] = {"logStatusError", "logStatusDiscard", "logEvents"};
 enum { N_CATEGORIES = sizeof category_names / sizeof category_names[0] };
 
-/* LOG passes a message on. Reasons of a failure are never held back by the
- * debug switch; the master decides whether to show them. */
-#define LOG(m, status, category, ...)                                                             \
-	do {                                                                                          \
-		if ((m)->callbacks.logger)                                                                \
-			(m)->callbacks.logger((m)->callbacks.componentEnvironment, (m)->name, status,         \
-			                      category, __VA_ARGS__);                                         \
-	} while (0)
+Status refuse(Instance *m, Status status, const char *format, ...) {
+	char text[MAX_MESSAGE];
+	int n = snprintf(text, sizeof text, "%s: ", m->function), discard = status == StatusDiscard;
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text + n, sizeof text - (size_t)n, format, arguments);
+	va_end(arguments);
+	if (!discard) m->s.mode = FAILED;
+	/* Reasons are not held back, except by FMI 3.0, which wants it for Discard. */
+	if (!discard || FMU_FMI == 2 || m->logged & LOG_DISCARD)
+		deliver(&m->callbacks, m->name, status, category_names[discard], text);
+	return status;
+}
 
-#define FAIL(m, ...)                                                                              \
-	do {                                                                                          \
-		(m)->s.mode = FAILED;                                                                     \
-		LOG(m, fmi2Error, category_names[0], __VA_ARGS__);                                        \
-		return fmi2Error;                                                                         \
-	} while (0)
+#define FAIL(m, ...) return refuse(m, StatusError, __VA_ARGS__)
 
-#define EVENT(m, ...)                                                                             \
-	do {                                                                                          \
-		if ((m)->debug && ((m)->debug_categories & LOG_EVENT))                                    \
-			LOG(m, fmi2OK, category_names[2], __VA_ARGS__);                                       \
-	} while (0)
+static void event(const Instance *m, const char *format, double value) {
+	char text[MAX_MESSAGE];
+	if (!(m->logged & LOG_EVENT)) return;
+	snprintf(text, sizeof text, format, value);
+	deliver(&m->callbacks, m->name, StatusOK, category_names[2], text);
+}
 
 static const char *mode_name(int mode) {
 	switch (mode) {
 	case INSTANTIATED: return "before initialization";
 	case INITIALIZATION: return "in initialization mode";
 	case STEPPED: return "between steps";
-	case TERMINATED: return "after fmi2Terminate";
+	case TERMINATED: return "after termination";
 	default: return "after an error";
 	}
 }
 
-/* ENTER gets the instance of a call and refuses the call in a wrong state. */
-#define ENTER(m, c, function, modes)                                                              \
-	Instance *m = c;                                                                              \
-	if (!m) return fmi2Error;                                                                     \
-	if (!(m->s.mode & (modes))) FAIL(m, function ": not allowed %s", mode_name(m->s.mode))
-
-#define REQUIRE(m, condition, function, what)                                                     \
+/* ENTER refuses a call in a wrong state. */
+#define ENTER(m, modes)                                                                           \
 	do {                                                                                          \
-		if (!(condition)) FAIL(m, function ": " what);                                            \
+		if (!((m)->s.mode & (modes))) FAIL(m, "not allowed %s", mode_name((m)->s.mode));          \
+	} while (0)
+
+#define REQUIRE(m, condition, what)                                                               \
+	do {                                                                                          \
+		if (!(condition)) FAIL(m, what);                                                          \
 	} while (0)
 
 /* CHECK refuses the call with the reason that refresh or initial gave. */
-#define CHECK(m, function, wrong)                                                                 \
+#define CHECK(m, wrong)                                                                           \
 	do {                                                                                          \
-		if (wrong) FAIL(m, function ": %s", wrong);                                               \
+		if (wrong) FAIL(m, "%s", wrong);                                                          \
 	} while (0)
 
-static void *allocate(const fmi2CallbackFunctions *f, size_t size) {
-	return f->allocateMemory ? f->allocateMemory(1, size) : calloc(1, size);
-}
-
-static void release(const fmi2CallbackFunctions *f, void *p) {
-	if (!p) return;
-	if (f->freeMemory) f->freeMemory(p);
-	else free(p);
-}
-
 static const Real reals[] = {FMU_REALS};
-static const Integer integers[] = {FMU_INTEGERS {0, 0}};
+static const Integer integers[] = {FMU_INTEGERS {0, 0, 0}};
 #if FMU_STRINGS
 static const char *const texts[] = {FMU_TEXTS};
 #endif
 enum { N_REALS = sizeof reals / sizeof reals[0], N_INTEGERS = sizeof integers / sizeof integers[0] - 1 };
 
 /* real gives the place of a real variable. */
-static double *real(Instance *m, fmi2ValueReference vr) {
+static double *real(Instance *m, unsigned vr) {
 	int i = reals[vr].index;
 	switch (reals[vr].role) {
 	case INPUT: return &m->s.u[0][i];
@@ -125,7 +115,7 @@ void polynomial(double u[][MAX_INPUTS], int order, double tau, double value[]) {
 	}
 }
 
-/* set_defaults puts the instance into the state after fmi2Instantiate. */
+/* set_defaults puts the instance into the state after its instantiation. */
 static void set_defaults(Instance *m) {
 	memset(&m->s, 0, sizeof m->s);
 	m->s.mode = INSTANTIATED;
@@ -193,66 +183,50 @@ static const char *refresh(Instance *m) {
 	return !wrong && m->n_kept != m->n_needed ? "there are no states of these parameters" : wrong;
 }
 
-const char *fmi2GetTypesPlatform(void) { return fmi2TypesPlatform; }
-const char *fmi2GetVersion(void) { return fmi2Version; }
-
-fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean loggingOn, size_t nCategories,
-                               const fmi2String categories[]) {
-	ENTER(m, c, "fmi2SetDebugLogging", ANY);
-	REQUIRE(m, nCategories == 0 || categories, "fmi2SetDebugLogging", "no categories given");
-	int chosen = nCategories ? 0 : LOG_ERROR | LOG_DISCARD | LOG_EVENT;
-	for (size_t i = 0; i < nCategories; i++) {
+Status fmu_logging(Instance *m, int on, size_t n, const char *const categories[]) {
+	REQUIRE(m, n == 0 || categories, "no categories given");
+	int chosen = n ? 0 : LOG_ALL, before = FMU_FMI == 3 ? m->logged : 0;
+	for (size_t i = 0; i < n; i++) {
 		int found = 0;
 		for (int k = 0; k < N_CATEGORIES; k++)
 			if (categories[i] && strcmp(categories[i], category_names[k]) == 0) found = 1 << k;
-		if (!found)
-			FAIL(m, "fmi2SetDebugLogging: there is no category \"%s\"",
-			     categories[i] ? categories[i] : "(null)");
+		if (!found) FAIL(m, "there is no category \"%s\"", categories[i] ? categories[i] : "(null)");
 		chosen |= found;
 	}
-	m->debug = loggingOn != 0;
-	m->debug_categories = chosen;
-	return fmi2OK;
+	m->logged = on ? before | chosen : before & ~chosen;
+	return StatusOK;
 }
 
-fmi2Component fmi2Instantiate(fmi2String instanceName, fmi2Type fmuType, fmi2String guid,
-                              fmi2String resourceLocation, const fmi2CallbackFunctions *functions,
-                              fmi2Boolean visible, fmi2Boolean loggingOn) {
-	(void)resourceLocation;
-	(void)visible;
-	if (!functions) return NULL;
-	const char *wrong = NULL, *name = instanceName ? instanceName : "";
+Instance *fmu_new(const Callbacks *f, const char *function, const char *name, const char *guid, const char *wrong, int logging) {
+	if (!name) name = "";
 	if (name[strspn(name, " \t")] == 0) wrong = "the instance has no name";
-	else if (fmuType != fmi2CoSimulation) wrong = "only co-simulation is offered";
-	else if (!guid || strcmp(guid, FMU_GUID) != 0) wrong = "the GUID is not that of this library, " FMU_GUID;
+	else if (!wrong && (!guid || strcmp(guid, FMU_GUID) != 0)) wrong = "the " GUID_NAME " is not that of this library, " FMU_GUID;
 	if (wrong) {
-		if (functions->logger)
-			functions->logger(functions->componentEnvironment, name, fmi2Error, category_names[0],
-			                  "fmi2Instantiate: %s", wrong);
+		char text[MAX_MESSAGE];
+		snprintf(text, sizeof text, "%s: %s", function, wrong);
+		deliver(f, name, StatusError, category_names[0], text);
 		return NULL;
 	}
-	Instance *m = allocate(functions, sizeof *m);
+	Instance *m = allocate(f, sizeof *m);
 	if (!m) return NULL;
 	memset(m, 0, sizeof *m);
-	m->callbacks = *functions; /* the structure itself need not outlive this call */
-	m->data = allocate(functions, model.data_size ? model.data_size : 1);
-	m->name = allocate(functions, strlen(name) + 1);
+	m->callbacks = *f; /* the structure itself need not outlive this call */
+	m->data = allocate(f, model.data_size ? model.data_size : 1);
+	m->name = allocate(f, strlen(name) + 1);
 	if (!m->data || !m->name) {
-		fmi2FreeInstance(m);
+		fmu_free(m);
 		return NULL;
 	}
 	strcpy(m->name, name);
-	m->debug = loggingOn != 0;
-	m->debug_categories = LOG_ERROR | LOG_DISCARD | LOG_EVENT;
+	m->logged = logging ? LOG_ALL : 0;
 	set_defaults(m);
-	EVENT(m, "instantiated, %u real variables", (unsigned)N_REALS);
+	event(m, "instantiated, %g real variables", N_REALS);
 	return m;
 }
 
-void fmi2FreeInstance(fmi2Component c) {
-	Instance *m = c;
+void fmu_free(Instance *m) {
 	if (!m) return;
-	fmi2CallbackFunctions f = m->callbacks;
+	Callbacks f = m->callbacks;
 	release(&f, m->data);
 	release(&f, m->kept);
 	release(&f, m->before);
@@ -261,195 +235,172 @@ void fmi2FreeInstance(fmi2Component c) {
 	release(&f, m);
 }
 
-fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDefined, fmi2Real tolerance,
-                               fmi2Real startTime, fmi2Boolean stopTimeDefined, fmi2Real stopTime) {
-	ENTER(m, c, "fmi2SetupExperiment", INSTANTIATED);
-	REQUIRE(m, !toleranceDefined || (isfinite(tolerance) && tolerance > 0),
-	        "fmi2SetupExperiment", "the tolerance is not positive and finite");
-	REQUIRE(m, isfinite(startTime), "fmi2SetupExperiment", "the start time is not finite");
-	REQUIRE(m, !stopTimeDefined || (isfinite(stopTime) && stopTime >= startTime),
-	        "fmi2SetupExperiment", "the stop time is not finite or before the start");
+Status fmu_experiment(Instance *m, int toleranceDefined, double tolerance, double startTime, int stopTimeDefined,
+                      double stopTime) {
+	ENTER(m, INSTANTIATED);
+	REQUIRE(m, !toleranceDefined || (isfinite(tolerance) && tolerance > 0), "the tolerance is not positive and finite");
+	REQUIRE(m, isfinite(startTime), "the start time is not finite");
+	REQUIRE(m, !stopTimeDefined || (isfinite(stopTime) && stopTime >= startTime), "the stop time is not finite or before the start");
 	m->s.start = m->s.time = startTime;
 	m->s.has_stop = stopTimeDefined != 0;
 	m->s.stop = stopTimeDefined ? stopTime : 0;
 	m->s.tolerance = toleranceDefined ? tolerance : 0; /* for models that are solved to one */
 	m->s.has_experiment = 1;
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2EnterInitializationMode(fmi2Component c) {
-	ENTER(m, c, "fmi2EnterInitializationMode", INSTANTIATED);
-	REQUIRE(m, m->s.has_experiment, "fmi2EnterInitializationMode", "fmi2SetupExperiment was not called");
+Status fmu_initialize(Instance *m) {
+	ENTER(m, INSTANTIATED);
+	REQUIRE(m, m->s.has_experiment, "fmi2SetupExperiment was not called");
 	const char *wrong = initial(m);
-	CHECK(m, "fmi2EnterInitializationMode", wrong);
+	CHECK(m, wrong);
 	m->s.mode = INITIALIZATION;
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
-	ENTER(m, c, "fmi2ExitInitializationMode", INITIALIZATION);
+Status fmu_start(Instance *m) {
+	ENTER(m, INITIALIZATION);
 	const char *wrong = initial(m);
-	CHECK(m, "fmi2ExitInitializationMode", wrong);
-	REQUIRE(m, finite_all(m->s.y, FMU_NY) && finite_all(m->s.dx, FMU_NX),
-	        "fmi2ExitInitializationMode", "an output or derivative is not finite at the start");
+	CHECK(m, wrong);
+	REQUIRE(m, finite_all(m->s.y, FMU_NY) && finite_all(m->s.dx, FMU_NX), "an output or derivative is not finite at the start");
 	m->s.mode = STEPPED;
-	EVENT(m, "initialized at t = %.17g", m->s.time);
-	return fmi2OK;
+	event(m, "initialized at t = %.17g", m->s.time);
+	return StatusOK;
 }
 
-fmi2Status fmi2Terminate(fmi2Component c) {
-	ENTER(m, c, "fmi2Terminate", STEPPED);
+Status fmu_terminate(Instance *m) {
+	ENTER(m, STEPPED);
 	m->s.mode = TERMINATED;
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2Reset(fmi2Component c) {
-	ENTER(m, c, "fmi2Reset", ANY);
+Status fmu_reset(Instance *m) {
 	set_defaults(m);
-	return fmi2OK;
+	return StatusOK;
 }
 
 /* Reading. */
 
-fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, fmi2Real value[]) {
-	ENTER(m, c, "fmi2GetReal", INITIALIZATION | STEPPED | TERMINATED | FAILED);
-	REQUIRE(m, nvr == 0 || (vr && value), "fmi2GetReal", "an array is missing");
+Status fmu_get_reals(Instance *m, const unsigned vr[], size_t nvr, double value[]) {
+	ENTER(m, READABLE);
+	REQUIRE(m, nvr == 0 || (vr && value), "an array is missing");
 	if (m->s.mode == INITIALIZATION) {
 		const char *wrong = refresh(m);
-		CHECK(m, "fmi2GetReal", wrong);
+		CHECK(m, wrong);
 	}
 	for (size_t i = 0; i < nvr; i++) {
-		if (vr[i] >= N_REALS) FAIL(m, "fmi2GetReal: there is no real variable with value reference %u", vr[i]);
+		if (vr[i] >= N_REALS) FAIL(m, "there is no real variable with value reference %u", vr[i]);
 		value[i] = *real(m, vr[i]);
 	}
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2GetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                          fmi2Integer value[]) {
-	ENTER(m, c, "fmi2GetInteger", INITIALIZATION | STEPPED | TERMINATED | FAILED);
-	REQUIRE(m, nvr == 0 || (vr && value), "fmi2GetInteger", "an array is missing");
+/* integer gives the index of an integer, or -1. In FMI 3.0 enumerations, which are wide, have functions of their own. */
+static int integer(unsigned vr, int wide) {
+	unsigned i = vr - FIRST_INTEGER;
+	return i < N_INTEGERS && (FMU_FMI == 2 || integers[i].enumeration == wide) ? (int)i : -1;
+}
+
+#define NO_INTEGER(m, vr, wide)                                                                   \
+	FAIL(m, "there is no %s variable with value reference %u", wide ? "enumeration" : "integer", vr)
+
+Status fmu_get_integers(Instance *m, const unsigned vr[], size_t nvr, void *value, int wide) {
+	ENTER(m, READABLE);
+	REQUIRE(m, nvr == 0 || (vr && value), "an array is missing");
 	for (size_t i = 0; i < nvr; i++) {
-		if (vr[i] >= N_INTEGERS)
-			FAIL(m, "fmi2GetInteger: there is no integer variable with value reference %u", vr[i]);
-		value[i] = m->s.n[vr[i]];
+		int k = integer(vr[i], wide);
+		if (k < 0) NO_INTEGER(m, vr[i], wide);
+		if (wide) ((int64_t *)value)[i] = m->s.n[k];
+		else ((int *)value)[i] = m->s.n[k];
 	}
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2GetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                          fmi2Boolean value[]) {
-	ENTER(m, c, "fmi2GetBoolean", INITIALIZATION | STEPPED | TERMINATED | FAILED);
-	(void)vr;
-	(void)value;
-	REQUIRE(m, nvr == 0, "fmi2GetBoolean", "there are no boolean variables");
-	return fmi2OK;
-}
-
-fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                         fmi2String value[]) {
-	ENTER(m, c, "fmi2GetString", INITIALIZATION | STEPPED | TERMINATED | FAILED);
-	REQUIRE(m, nvr == 0 || (vr && value), "fmi2GetString", "an array is missing");
+Status fmu_get_texts(Instance *m, const unsigned vr[], size_t nvr, const char *value[]) {
+	ENTER(m, READABLE);
+	REQUIRE(m, nvr == 0 || (vr && value), "an array is missing");
 	for (size_t i = 0; i < nvr; i++) {
-		if (vr[i] >= FMU_STRINGS) FAIL(m, "fmi2GetString: there is no string variable with value reference %u", vr[i]);
+		if (vr[i] - FIRST_TEXT >= FMU_STRINGS) FAIL(m, "there is no string variable with value reference %u", vr[i]);
 #if FMU_STRINGS
-		value[i] = m->s.text[vr[i]];
+		value[i] = m->s.text[vr[i] - FIRST_TEXT];
 #endif
 	}
-	return fmi2OK;
+	return StatusOK;
 }
 
 /* Setting. A value that cannot be taken is discarded and leaves all as it was. */
 
-fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                       const fmi2Real value[]) {
-	ENTER(m, c, "fmi2SetReal", INSTANTIATED | INITIALIZATION | STEPPED);
-	REQUIRE(m, nvr == 0 || (vr && value), "fmi2SetReal", "an array is missing");
+Status fmu_set_reals(Instance *m, const unsigned vr[], size_t nvr, const double value[]) {
+	ENTER(m, INSTANTIATED | INITIALIZATION | STEPPED);
+	REQUIRE(m, nvr == 0 || (vr && value), "an array is missing");
 	for (size_t i = 0; i < nvr; i++) {
-		if (vr[i] >= N_REALS) FAIL(m, "fmi2SetReal: there is no real variable with value reference %u", vr[i]);
+		if (vr[i] >= N_REALS) FAIL(m, "there is no real variable with value reference %u", vr[i]);
 		Role role = reals[vr[i]].role;
-		if (role != INPUT && role != PARAMETER) FAIL(m, "fmi2SetReal: #r%u# is calculated and cannot be set", vr[i]);
+		if (role != INPUT && role != PARAMETER) FAIL(m, REF("r") " is calculated and cannot be set", vr[i]);
 		if (role == PARAMETER && m->s.mode == STEPPED)
-			FAIL(m, "fmi2SetReal: the parameter #r%u# is fixed after initialization", vr[i]);
-		if (!isfinite(value[i])) {
-			LOG(m, fmi2Discard, category_names[1], "fmi2SetReal: the value %g of #r%u# is not finite", value[i], vr[i]);
-			return fmi2Discard;
-		}
+			FAIL(m, "the parameter " REF("r") " is fixed after initialization", vr[i]);
+		if (!isfinite(value[i]))
+			return refuse(m, StatusDiscard, "the value %g of " REF("r") " is not finite", value[i], vr[i]);
 	}
 	for (size_t i = 0; i < nvr; i++) {
 		*real(m, vr[i]) = value[i];
 		if (reals[vr[i]].role == PARAMETER) m->data_of_p = NULL;
 	}
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2SetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                          const fmi2Integer value[]) {
-	ENTER(m, c, "fmi2SetInteger", INSTANTIATED | INITIALIZATION | STEPPED);
-	REQUIRE(m, nvr == 0 || (vr && value), "fmi2SetInteger", "an array is missing");
-	for (size_t i = 0; i < nvr; i++) {
-		if (vr[i] >= N_INTEGERS)
-			FAIL(m, "fmi2SetInteger: there is no integer variable with value reference %u", vr[i]);
-		if (m->s.mode == STEPPED)
-			FAIL(m, "fmi2SetInteger: the parameter #i%u# is fixed after initialization", vr[i]);
-		if (value[i] < integers[vr[i]].min) {
-			LOG(m, fmi2Discard, category_names[1], "fmi2SetInteger: #i%u# must be at least %d, not %d", vr[i],
-			    integers[vr[i]].min, value[i]);
-			return fmi2Discard;
+Status fmu_set_integers(Instance *m, const unsigned vr[], size_t nvr, const void *value, int wide) {
+	ENTER(m, INSTANTIATED | INITIALIZATION | STEPPED);
+	REQUIRE(m, nvr == 0 || (vr && value), "an array is missing");
+	for (int store = 0; store < 2; store++)
+		for (size_t i = 0; i < nvr; i++) {
+			int k = integer(vr[i], wide);
+			int64_t v = wide ? ((const int64_t *)value)[i] : ((const int *)value)[i];
+			if (k < 0) NO_INTEGER(m, vr[i], wide);
+			if (m->s.mode == STEPPED) FAIL(m, "the parameter " REF("i") " is fixed after initialization", vr[i]);
+			if (v < integers[k].min || v > INT_MAX)
+				return refuse(m, StatusDiscard, REF("i") " must be at least %d%s, not %lld", vr[i], integers[k].min,
+				              wide ? " and of 32 bits" : "", (long long)v);
+			if (!store) continue;
+			m->s.n[k] = (int)v;
+			m->data_of_p = NULL;
 		}
-	}
-	for (size_t i = 0; i < nvr; i++) {
-		m->s.n[vr[i]] = value[i];
-		m->data_of_p = NULL;
-	}
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2SetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                          const fmi2Boolean value[]) {
-	ENTER(m, c, "fmi2SetBoolean", INSTANTIATED | INITIALIZATION | STEPPED);
-	(void)vr;
-	(void)value;
-	REQUIRE(m, nvr == 0, "fmi2SetBoolean", "there are no boolean variables");
-	return fmi2OK;
-}
-
-fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                         const fmi2String value[]) {
-	ENTER(m, c, "fmi2SetString", INSTANTIATED | INITIALIZATION | STEPPED);
-	REQUIRE(m, nvr == 0 || (vr && value), "fmi2SetString", "an array is missing");
+Status fmu_set_texts(Instance *m, const unsigned vr[], size_t nvr, const char *const value[]) {
+	ENTER(m, INSTANTIATED | INITIALIZATION | STEPPED);
+	REQUIRE(m, nvr == 0 || (vr && value), "an array is missing");
 	for (size_t i = 0; i < nvr; i++) {
-		if (vr[i] >= FMU_STRINGS) FAIL(m, "fmi2SetString: there is no string variable with value reference %u", vr[i]);
+		if (vr[i] - FIRST_TEXT >= FMU_STRINGS) FAIL(m, "there is no string variable with value reference %u", vr[i]);
 		if (m->s.mode == STEPPED)
-			FAIL(m, "fmi2SetString: the parameter #s%u# is fixed after initialization", vr[i]);
-		REQUIRE(m, value[i], "fmi2SetString", "a value is missing");
-		if (strlen(value[i]) >= MAX_TEXT) {
-			LOG(m, fmi2Discard, category_names[1], "fmi2SetString: #s%u# must be shorter than %d bytes", vr[i], MAX_TEXT);
-			return fmi2Discard;
-		}
+			FAIL(m, "the parameter " REF("s") " is fixed after initialization", vr[i]);
+		REQUIRE(m, value[i], "a value is missing");
+		if (strlen(value[i]) >= MAX_TEXT)
+			return refuse(m, StatusDiscard, REF("s") " must be shorter than %d bytes", vr[i], MAX_TEXT);
 	}
 #if FMU_STRINGS
 	for (size_t i = 0; i < nvr; i++) {
-		memset(m->s.text[vr[i]], 0, MAX_TEXT); /* equal states are to have equal bytes */
-		strcpy(m->s.text[vr[i]], value[i]);
+		memset(m->s.text[vr[i] - FIRST_TEXT], 0, MAX_TEXT); /* equal states are to have equal bytes */
+		strcpy(m->s.text[vr[i] - FIRST_TEXT], value[i]);
 	}
 #endif
-	return fmi2OK;
+	return StatusOK;
 }
 
 /* Steps. */
 
-fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noSetFMUStatePriorToCurrentPoint) {
-	ENTER(m, c, "fmi2DoStep", STEPPED);
-	(void)noSetFMUStatePriorToCurrentPoint;
-	if (!(h > 0) || !isfinite(h)) FAIL(m, "fmi2DoStep: the step size %.17g is not positive and finite", h);
+Status fmu_step(Instance *m, double t, double h, int no_restore) {
+	ENTER(m, STEPPED);
+	(void)no_restore; /* of use to misbehave.c */
+	if (!(h > 0) || !isfinite(h)) FAIL(m, "the step size %.17g is not positive and finite", h);
 	double slack = 1e-9 * fmax(h, fmax(fabs(t), fabs(m->s.time)));
 	if (!(fabs(t - m->s.time) <= slack))
-		FAIL(m, "fmi2DoStep: the step starts at t = %.17g, the last one ended at %.17g", t, m->s.time);
+		FAIL(m, "the step starts at t = %.17g, the last one ended at %.17g", t, m->s.time);
 	if (m->s.has_stop && t + h > m->s.stop + slack)
-		FAIL(m, "fmi2DoStep: the step ends at t = %.17g, after the stop time %.17g", t + h, m->s.stop);
+		FAIL(m, "the step ends at t = %.17g, after the stop time %.17g", t + h, m->s.stop);
 	const char *wrong = refresh(m);
-	CHECK(m, "fmi2DoStep", wrong);
+	CHECK(m, wrong);
 
 	double x[MAX_STATES], dx[MAX_STATES], y[MAX_OUTPUTS], end[MAX_INPUTS], w[ORDERS][MAX_INPUTS] = {{0}};
 	memcpy(x, m->s.x, sizeof x);
@@ -474,11 +425,9 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noSet
 		m->s.time = started;
 		if (m->n_kept) memcpy(m->kept, m->before, m->n_kept * sizeof *m->kept);
 	}
-	if (m->refused) {
-		LOG(m, fmi2Discard, category_names[1], "fmi2DoStep: the step from t = %.17g by %.17g: %s", t, h, m->refused);
-		return fmi2Discard;
-	}
-	if (!finite) FAIL(m, "fmi2DoStep: the step from t = %.17g by %.17g leads to values that are not finite", t, h);
+	if (m->refused)
+			return refuse(m, StatusDiscard, "the step from t = %.17g by %.17g: %s", t, h, m->refused);
+	if (!finite) FAIL(m, "the step from t = %.17g by %.17g leads to values that are not finite", t, h);
 	memcpy(m->s.x, x, sizeof x);
 	memcpy(m->s.dx, dx, sizeof dx);
 	memcpy(m->s.y, y, sizeof y);
@@ -486,95 +435,32 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noSet
 	memset(m->s.u, 0, sizeof m->s.u);
 	memcpy(m->s.u[0], end, (size_t)FMU_NU * sizeof end[0]);
 	m->s.order = 0;
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2CancelStep(fmi2Component c) {
-	ENTER(m, c, "fmi2CancelStep", 0);
-	return fmi2Error;
+Status fmu_ask(Instance *m) {
+	ENTER(m, STEPPED | TERMINATED);
+	return StatusOK;
 }
-
-fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Status *value) {
-	ENTER(m, c, "fmi2GetStatus", STEPPED | TERMINATED);
-	REQUIRE(m, value, "fmi2GetStatus", "nowhere to put the value");
-	if (kind != fmi2DoStepStatus) return fmi2Discard;
-	*value = m->refused ? fmi2Discard : fmi2OK; /* steps are synchronous: the last one is done */
-	return fmi2OK;
-}
-
-fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Real *value) {
-	ENTER(m, c, "fmi2GetRealStatus", STEPPED | TERMINATED);
-	REQUIRE(m, value, "fmi2GetRealStatus", "nowhere to put the value");
-	if (kind != fmi2LastSuccessfulTime) return fmi2Discard;
-	*value = m->s.time;
-	return fmi2OK;
-}
-
-fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Integer *value) {
-	ENTER(m, c, "fmi2GetIntegerStatus", STEPPED | TERMINATED);
-	(void)kind;
-	(void)value;
-	return fmi2Discard;
-}
-
-fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean *value) {
-	ENTER(m, c, "fmi2GetBooleanStatus", STEPPED | TERMINATED);
-	REQUIRE(m, value, "fmi2GetBooleanStatus", "nowhere to put the value");
-	if (kind != fmi2Terminated) return fmi2Discard;
-	*value = fmi2False;
-	return fmi2OK;
-}
-
-fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind kind, fmi2String *value) {
-	ENTER(m, c, "fmi2GetStringStatus", STEPPED | TERMINATED);
-	(void)kind;
-	(void)value;
-	return fmi2Discard;
-}
-
-#ifdef FMU_PLAIN
-
-#define ABSENT(name, ...)                                                                         \
-	fmi2Status name(fmi2Component c, __VA_ARGS__) {                                               \
-		ENTER(m, c, #name, ANY);                                                                  \
-		FAIL(m, "%s: not offered by this FMU", #name);                                            \
-	}
-
-ABSENT(fmi2GetFMUstate, fmi2FMUstate *a)
-ABSENT(fmi2SetFMUstate, fmi2FMUstate a)
-ABSENT(fmi2FreeFMUstate, fmi2FMUstate *a)
-ABSENT(fmi2SerializedFMUstateSize, fmi2FMUstate a, size_t *b)
-ABSENT(fmi2SerializeFMUstate, fmi2FMUstate a, fmi2Byte b[], size_t d)
-ABSENT(fmi2DeSerializeFMUstate, const fmi2Byte a[], size_t b, fmi2FMUstate *d)
-ABSENT(fmi2GetDirectionalDerivative, const fmi2ValueReference a[], size_t b, const fmi2ValueReference d[],
-       size_t e, const fmi2Real f[], fmi2Real g[])
-ABSENT(fmi2SetRealInputDerivatives, const fmi2ValueReference a[], size_t b, const fmi2Integer d[], const fmi2Real e[])
-ABSENT(fmi2GetRealOutputDerivatives, const fmi2ValueReference a[], size_t b, const fmi2Integer d[], fmi2Real e[])
-
-#else
 
 /* Input and output derivatives. */
 
-fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                                       const fmi2Integer order[], const fmi2Real value[]) {
-	ENTER(m, c, "fmi2SetRealInputDerivatives", INSTANTIATED | INITIALIZATION | STEPPED);
-	REQUIRE(m, nvr == 0 || (vr && order && value), "fmi2SetRealInputDerivatives", "an array is missing");
+Status fmu_set_input_derivatives(Instance *m, const unsigned vr[], size_t nvr, const int order[], const double value[]) {
+	ENTER(m, INSTANTIATED | INITIALIZATION | STEPPED);
+	REQUIRE(m, nvr == 0 || (vr && order && value), "an array is missing");
 	for (size_t i = 0; i < nvr; i++) {
 		if (vr[i] >= N_REALS || reals[vr[i]].role != INPUT)
-			FAIL(m, "fmi2SetRealInputDerivatives: value reference %u is not that of an input", vr[i]);
+			FAIL(m, "value reference %u is not that of an input", vr[i]);
 		if (order[i] < 1 || order[i] > MAX_ORDER)
-			FAIL(m, "fmi2SetRealInputDerivatives: order %d of #r%u# is not in 1..%d", order[i], vr[i], MAX_ORDER);
-		if (!isfinite(value[i])) {
-			LOG(m, fmi2Discard, category_names[1],
-			    "fmi2SetRealInputDerivatives: the value %g for #r%u# is not finite", value[i], vr[i]);
-			return fmi2Discard;
-		}
+			FAIL(m, "order %d of " REF("r") " is not in 1..%d", order[i], vr[i], MAX_ORDER);
+		if (!isfinite(value[i]))
+			return refuse(m, StatusDiscard, "the value %g for " REF("r") " is not finite", value[i], vr[i]);
 	}
 	for (size_t i = 0; i < nvr; i++) {
 		m->s.u[order[i]][real(m, vr[i]) - m->s.u[0]] = value[i];
 		if (order[i] > m->s.order) m->s.order = order[i];
 	}
-	return fmi2OK;
+	return StatusOK;
 }
 
 /* derivative_of gives the order-th time derivative, order >= 1, of states or
@@ -597,33 +483,31 @@ static void derivatives_of(Instance *m, const Linear *l, int order, double x[], 
 	}
 }
 
-fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                                        const fmi2Integer order[], fmi2Real value[]) {
-	ENTER(m, c, "fmi2GetRealOutputDerivatives", STEPPED | TERMINATED | FAILED);
-	REQUIRE(m, nvr == 0 || (vr && order && value), "fmi2GetRealOutputDerivatives", "an array is missing");
+Status fmu_get_output_derivatives(Instance *m, const unsigned vr[], size_t nvr, const int order[], double value[]) {
+	ENTER(m, STEPPED | TERMINATED | FAILED);
+	REQUIRE(m, nvr == 0 || (vr && order && value), "an array is missing");
 	const char *wrong = refresh(m);
-	CHECK(m, "fmi2GetRealOutputDerivatives", wrong);
+	CHECK(m, wrong);
 	Linear l;
 	memset(&l, 0, sizeof l);
 	model.jacobian(m, m->s.x, m->s.w[0], &l);
 	for (size_t i = 0; i < nvr; i++) {
 		double x[MAX_STATES], y[MAX_OUTPUTS];
 		if (vr[i] >= N_REALS || (reals[vr[i]].role != STATE && reals[vr[i]].role != CALCULATED))
-			FAIL(m, "fmi2GetRealOutputDerivatives: value reference %u is not that of an output", vr[i]);
+			FAIL(m, "value reference %u is not that of an output", vr[i]);
 		if (order[i] < 1 || order[i] > FMU_OUTPUT_ORDER)
-			FAIL(m, "fmi2GetRealOutputDerivatives: order %d of #r%u# is not in 1..%d", order[i], vr[i],
-			     FMU_OUTPUT_ORDER);
+			FAIL(m, "order %d of " REF("r") " is not in 1..%d", order[i], vr[i], FMU_OUTPUT_ORDER);
 		derivatives_of(m, &l, order[i], x, y);
 		value[i] = reals[vr[i]].role == STATE ? x[real(m, vr[i]) - m->s.x] : y[real(m, vr[i]) - m->s.y];
 	}
-	return fmi2OK;
+	return StatusOK;
 }
 
 /* Directional derivatives. */
 
 /* partial gives the derivative of one unknown by one known at a point, or NaN if
  * the pair is not one of unknown and known. */
-static double partial(const Linear *l, fmi2ValueReference unknown, fmi2ValueReference known) {
+static double partial(const Linear *l, unsigned unknown, unsigned known) {
 	int a = reals[unknown].index, b = reals[known].index, state = reals[known].role == STATE;
 	if (!state && reals[known].role != INPUT) return NAN;
 	switch (reals[unknown].role) {
@@ -637,7 +521,7 @@ static double partial(const Linear *l, fmi2ValueReference unknown, fmi2ValueRefe
 /* by_parameter gives the derivative of the unknown by a parameter at the start,
  * from a central difference: parameters act through prepare, which is not
  * differentiated by hand. NaN if a shifted parameter is not allowed. */
-static double by_parameter(Instance *m, fmi2ValueReference unknown, fmi2ValueReference known) {
+static double by_parameter(Instance *m, unsigned unknown, unsigned known) {
 	State saved = m->s;
 	double *p = real(m, known), h = 6e-6 * fmax(fabs(*p), 1), side[2] = {NAN, NAN};
 	double at[2] = {*p - h, *p + h};
@@ -650,41 +534,55 @@ static double by_parameter(Instance *m, fmi2ValueReference unknown, fmi2ValueRef
 	return (side[1] - side[0]) / (at[1] - at[0]);
 }
 
-fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference unknown[], size_t nUnknown,
-                                        const fmi2ValueReference known[], size_t nKnown,
-                                        const fmi2Real dvKnown[], fmi2Real dvUnknown[]) {
-	ENTER(m, c, "fmi2GetDirectionalDerivative", INITIALIZATION | STEPPED | TERMINATED | FAILED);
-	REQUIRE(m, (nUnknown == 0 || (unknown && dvUnknown)) && (nKnown == 0 || (known && dvKnown)),
-	        "fmi2GetDirectionalDerivative", "an array is missing");
+/* by_time gives the derivative of the unknown by time, with states and inputs held, from a central difference. */
+static double by_time(Instance *m, const double u[], unsigned unknown) {
+	double t = m->s.time, h = 1e-8 * fmax(fabs(t), 1), dx[2][MAX_STATES], y[2][MAX_OUTPUTS];
+	int i = reals[unknown].index;
+	for (int k = 0; k < 2; k++) {
+		m->s.time = k ? t + h : t - h;
+		model.evaluate(m, m->s.x, u, dx[k], y[k]);
+	}
+	m->s.time = t;
+	switch (reals[unknown].role) {
+	case STATE: return 0;
+	case DERIVATIVE: return (dx[1][i] - dx[0][i]) / (2 * h);
+	case CALCULATED: return (y[1][i] - y[0][i]) / (2 * h);
+	default: return NAN;
+	}
+}
+
+Status fmu_directional(Instance *m, const unsigned unknown[], size_t nUnknown, const unsigned known[], size_t nKnown,
+                       const double dvKnown[], double dvUnknown[]) {
+	ENTER(m, INITIALIZATION | STEPPED | TERMINATED | FAILED);
+	REQUIRE(m, (nUnknown == 0 || (unknown && dvUnknown)) && (nKnown == 0 || (known && dvKnown)), "an array is missing");
 	int initializing = m->s.mode == INITIALIZATION;
 	const char *wrong = refresh(m);
-	CHECK(m, "fmi2GetDirectionalDerivative", wrong);
+	CHECK(m, wrong);
 	Linear l;
 	memset(&l, 0, sizeof l);
 	/* With the inputs that are set: those at the end of the step until others are. */
-	model.jacobian(m, m->s.x, model.sampled ? m->s.w[0] : m->s.u[0], &l);
+	const double *u = model.sampled ? m->s.w[0] : m->s.u[0];
+	model.jacobian(m, m->s.x, u, &l);
 	for (size_t i = 0; i < nUnknown; i++) {
-		if (unknown[i] >= N_REALS)
-			FAIL(m, "fmi2GetDirectionalDerivative: there is no real variable with value reference %u", unknown[i]);
+		if (unknown[i] >= N_REALS) FAIL(m, "there is no real variable with value reference %u", unknown[i]);
 		double sum = 0;
 		for (size_t j = 0; j < nKnown; j++) {
-			if (known[j] >= N_REALS)
-				FAIL(m, "fmi2GetDirectionalDerivative: there is no real variable with value reference %u", known[j]);
+			if (known[j] >= N_REALS) FAIL(m, "there is no real variable with value reference %u", known[j]);
 			Role a = reals[unknown[i]].role, b = reals[known[j]].role;
 			double d;
 			if (initializing && b == PARAMETER && a != INPUT && a != PARAMETER) d = by_parameter(m, unknown[i], known[j]);
 			else if (initializing && b == STATE) d = NAN; /* states are unknowns there */
+			else if (b == INDEPENDENT) d = by_time(m, u, unknown[i]);
 			else d = partial(&l, unknown[i], known[j]);
 			if (isnan(d))
-				FAIL(m, "fmi2GetDirectionalDerivative: #r%u# has no derivative by #r%u# %s", unknown[i], known[j],
-				     mode_name(m->s.mode));
+				FAIL(m, REF("r") " has no derivative by " REF("r") " %s", unknown[i], known[j], mode_name(m->s.mode));
 			sum += d * dvKnown[j];
 		}
 		dvUnknown[i] = sum;
 	}
 	wrong = refresh(m); /* after differences: data is that of the parameters again */
-	CHECK(m, "fmi2GetDirectionalDerivative", wrong);
-	return fmi2OK;
+	CHECK(m, wrong);
+	return StatusOK;
 }
 
 /* State: a handle is a Snapshot, its serial form a Header with the State and the
@@ -721,65 +619,60 @@ static Snapshot *new_snapshot(Instance *m, size_t n) {
 	return s;
 }
 
-fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
-	ENTER(m, c, "fmi2GetFMUstate", ANY);
-	REQUIRE(m, state, "fmi2GetFMUstate", "nowhere to put the state");
+Status fmu_get_state(Instance *m, void **state) {
+	REQUIRE(m, state, "nowhere to put the state");
 	Snapshot *s = *state;
-	if (s) REQUIRE(m, s->owner == m, "fmi2GetFMUstate", "the state to overwrite belongs to another instance");
+	if (s) REQUIRE(m, s->owner == m, "the state to overwrite belongs to another instance");
 	if (!s || s->n != m->n_kept) {
 		Snapshot *other = new_snapshot(m, m->n_kept);
-		REQUIRE(m, other, "fmi2GetFMUstate", "out of memory");
+		REQUIRE(m, other, "out of memory");
 		release(&m->callbacks, s);
 		s = other;
 	}
 	s->s = m->s;
 	if (s->n) memcpy(s->kept, m->kept, s->n * sizeof *s->kept);
 	*state = s;
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
-	ENTER(m, c, "fmi2SetFMUstate", ANY);
+Status fmu_set_state(Instance *m, void *state) {
 	const Snapshot *s = state;
-	REQUIRE(m, s && s->owner == m, "fmi2SetFMUstate", "the state belongs to another instance");
+	REQUIRE(m, s && s->owner == m, "the state belongs to another instance");
 	const char *wrong = keep(m, s->n);
-	CHECK(m, "fmi2SetFMUstate", wrong);
+	CHECK(m, wrong);
 	if (memcmp(m->s.p, s->s.p, sizeof m->s.p) != 0 || memcmp(m->s.n, s->s.n, sizeof m->s.n) != 0 ||
 	    m->s.tolerance != s->s.tolerance)
 		m->data_of_p = NULL;
 	m->s = s->s;
 	if (s->n) memcpy(m->kept, s->kept, s->n * sizeof *s->kept);
 	m->refused = NULL;
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
-	ENTER(m, c, "fmi2FreeFMUstate", ANY);
-	if (!state || !*state) return fmi2OK;
-	REQUIRE(m, ((Snapshot *)*state)->owner == m, "fmi2FreeFMUstate", "the state belongs to another instance");
+Status fmu_free_state(Instance *m, void **state) {
+	if (!state || !*state) return StatusOK;
+	REQUIRE(m, ((Snapshot *)*state)->owner == m, "the state belongs to another instance");
 	release(&m->callbacks, *state);
 	*state = NULL;
-	return fmi2OK;
+	return StatusOK;
 }
 
 /* serial_size gives the bytes behind the header. */
 static size_t serial_size(size_t n) { return sizeof(State) + n * sizeof(double); }
 
-fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t *size) {
-	ENTER(m, c, "fmi2SerializedFMUstateSize", ANY);
+Status fmu_state_size(Instance *m, void *state, size_t *size) {
 	const Snapshot *s = state;
-	REQUIRE(m, s && s->owner == m && size, "fmi2SerializedFMUstateSize", "the state belongs to another instance");
+	REQUIRE(m, s && s->owner == m && size, "the state belongs to another instance");
 	*size = sizeof(Header) + serial_size(s->n);
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
-	ENTER(m, c, "fmi2SerializeFMUstate", ANY);
+Status fmu_serialize(Instance *m, void *state, char bytes[], size_t size) {
 	const Snapshot *s = state;
-	REQUIRE(m, s && s->owner == m, "fmi2SerializeFMUstate", "the state belongs to another instance");
-	REQUIRE(m, bytes && size >= sizeof(Header) + serial_size(s->n), "fmi2SerializeFMUstate", "the buffer is too small");
+	REQUIRE(m, s && s->owner == m, "the state belongs to another instance");
+	REQUIRE(m, bytes && size >= sizeof(Header) + serial_size(s->n), "the buffer is too small");
 	Header h;
-	fmi2Byte *states = bytes + sizeof h, *kept = states + sizeof s->s;
+	char *states = bytes + sizeof h, *kept = states + sizeof s->s;
 	memcpy(states, &s->s, sizeof s->s);
 	if (s->n) memcpy(kept, s->kept, s->n * sizeof *s->kept);
 	memset(&h, 0, sizeof h);
@@ -788,26 +681,23 @@ fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte b
 	h.size = (unsigned)serial_size(s->n);
 	h.checksum = checksum(states, serial_size(s->n));
 	memcpy(bytes, &h, sizeof h);
-	return fmi2OK;
+	return StatusOK;
 }
 
-fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state) {
-	ENTER(m, c, "fmi2DeSerializeFMUstate", ANY);
-	REQUIRE(m, bytes && state, "fmi2DeSerializeFMUstate", "an argument is missing");
+Status fmu_deserialize(Instance *m, const char bytes[], size_t size, void **state) {
+	REQUIRE(m, bytes && state, "an argument is missing");
 	Header h;
 	size_t least = sizeof h + serial_size(0);
 	REQUIRE(m, size >= least && (size - least) % sizeof(double) == 0 && (model.extent || size == least),
-	        "fmi2DeSerializeFMUstate", "the size is not that of a state of this FMU");
+	        "the size is not that of a state of this FMU");
 	memcpy(&h, bytes, sizeof h);
 	REQUIRE(m, memcmp(h.magic, magic, sizeof magic) == 0 && memcmp(h.guid, FMU_GUID, sizeof h.guid) == 0 &&
 	        h.size == size - sizeof h && h.checksum == checksum(bytes + sizeof h, size - sizeof h),
-	        "fmi2DeSerializeFMUstate", "these bytes are not a state of this FMU");
+	        "these bytes are not a state of this FMU");
 	Snapshot *s = new_snapshot(m, (size - least) / sizeof(double));
-	REQUIRE(m, s, "fmi2DeSerializeFMUstate", "out of memory");
+	REQUIRE(m, s, "out of memory");
 	memcpy(&s->s, bytes + sizeof h, sizeof s->s);
 	if (s->n) memcpy(s->kept, bytes + least, s->n * sizeof *s->kept);
 	*state = s;
-	return fmi2OK;
+	return StatusOK;
 }
-
-#endif

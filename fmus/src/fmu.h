@@ -1,11 +1,29 @@
-/* The framework under our FMUs: what fmu.c does for every model, and what a
- * model has to give it. One shared library holds one model; all that changes
+/* The framework under our FMUs: what fmu.c does for every model, what a model has
+ * to give it, and what the interface does, api2.c for FMI 2.0 and api3.c for 3.0. One shared library holds one model; all that changes
  * lives in the Instance, nothing in globals. */
 #ifndef FMU_H
 #define FMU_H
 
-#include "fmi2.h"
 #include "guid.h" /* made for each model: its GUID, and what it needs of the description */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Callbacks are those of the master; REF names a variable in a message. */
+#if FMU_FMI == 3
+#include "fmi3.h"
+typedef struct {
+	fmi3LogMessageCallback logger;
+	fmi3InstanceEnvironment environment;
+} Callbacks;
+#define REF(type) "#%u#"
+#define GUID_NAME "instantiation token"
+#else
+#include "fmi2.h"
+typedef fmi2CallbackFunctions Callbacks;
+#define REF(type) "#" type "%u#"
+#define GUID_NAME "GUID"
+#endif
 
 #ifndef FMU_STRINGS
 #define FMU_STRINGS 0 /* string parameters */
@@ -18,6 +36,7 @@ enum {
 	MAX_PARAMETERS = 152,
 	MAX_INTEGERS = 12,
 	MAX_TEXT = 1024,         /* bytes of a string, its end included */
+	MAX_MESSAGE = 2 * MAX_TEXT,
 	MAX_ORDER = 5,           /* highest derivative of an input */
 	ORDERS = MAX_ORDER + 1   /* the value and its derivatives */
 };
@@ -27,7 +46,8 @@ typedef enum { INPUT, STATE, DERIVATIVE, CALCULATED, INDEPENDENT, PARAMETER } Ro
 
 /* The variables are those of fmus/models.go: guid.h lists them as FMU_REALS,
  * FMU_INTEGERS and FMU_TEXTS, and counts the states, inputs and calculated outputs
- * (FMU_NX, FMU_NU, FMU_NY). Value references are indices. */
+ * (FMU_NX, FMU_NU, FMU_NY). Value references are indices, counted from FIRST_INTEGER
+ * and FIRST_TEXT, which are 0 in FMI 2.0. */
 
 /* Real describes a real variable: its index among those of its role (for
  * DERIVATIVE: of the state differentiated). */
@@ -38,8 +58,11 @@ typedef struct {
 } Real;
 
 typedef struct {
-	int start, min;
+	int start, min, enumeration;
 } Integer;
+
+/* Status has the numbers of both standards. */
+typedef enum { StatusOK, StatusWarning, StatusDiscard, StatusError, StatusFatal } Status;
 
 /* State is all that a step can change but Instance.kept, and nothing that points
  * anywhere: both are what is saved, restored and serialised. */
@@ -103,9 +126,10 @@ struct Instance {
 	size_t n_kept, n_scratch;
 	size_t n_needed;         /* n_kept that belongs to data */
 	const char *refused;     /* see Model.step */
-	int debug, debug_categories;
+	const char *function;    /* that is being called, for messages */
+	int logged;              /* categories */
 	char *name;
-	fmi2CallbackFunctions callbacks;
+	Callbacks callbacks;
 };
 
 /* The one model of this library. */
@@ -114,5 +138,50 @@ extern const Model model;
 /* polynomial gives the inputs tau after the point where u[j] is their j-th
  * derivative, j = 0..order, as the Taylor polynomial of that degree. */
 void polynomial(double u[][MAX_INPUTS], int order, double tau, double value[]);
+
+/* The functions of the standard, without what differs between its versions. The
+ * caller has set Instance.function. */
+Instance *fmu_new(const Callbacks *, const char *function, const char *name, const char *guid, const char *wrong, int logging);
+void fmu_free(Instance *);
+Status fmu_logging(Instance *, int on, size_t n, const char *const categories[]);
+Status fmu_experiment(Instance *, int has_tolerance, double tolerance, double start, int has_stop, double stop);
+Status fmu_initialize(Instance *);
+Status fmu_start(Instance *);
+Status fmu_terminate(Instance *);
+Status fmu_reset(Instance *);
+Status fmu_get_reals(Instance *, const unsigned vr[], size_t, double[]);
+Status fmu_set_reals(Instance *, const unsigned vr[], size_t, const double[]);
+Status fmu_get_integers(Instance *, const unsigned vr[], size_t, void *, int wide); /* wide: int64_t, otherwise int */
+Status fmu_set_integers(Instance *, const unsigned vr[], size_t, const void *, int wide);
+Status fmu_get_texts(Instance *, const unsigned vr[], size_t, const char *[]);
+Status fmu_set_texts(Instance *, const unsigned vr[], size_t, const char *const[]);
+Status fmu_step(Instance *, double t, double h, int no_restore);
+Status fmu_ask(Instance *); /* allows questions about the last step */
+Status fmu_set_input_derivatives(Instance *, const unsigned vr[], size_t, const int order[], const double[]);
+Status fmu_get_output_derivatives(Instance *, const unsigned vr[], size_t, const int order[], double[]);
+Status fmu_directional(Instance *, const unsigned unknown[], size_t, const unsigned known[], size_t, const double seed[],
+                       double sensitivity[]);
+Status fmu_get_state(Instance *, void **);
+Status fmu_set_state(Instance *, void *);
+Status fmu_free_state(Instance *, void **);
+Status fmu_state_size(Instance *, void *, size_t *);
+Status fmu_serialize(Instance *, void *, char[], size_t);
+Status fmu_deserialize(Instance *, const char[], size_t, void **);
+
+/* refuse logs why the function that is being called returns the status. An error
+ * ends the simulation. */
+Status refuse(Instance *, Status, const char *format, ...);
+
+/* OPTIONAL is a function that black boxes do not have. */
+#ifdef FMU_PLAIN
+#define OPTIONAL(call) refuse(m, StatusError, "not offered by this FMU")
+#else
+#define OPTIONAL(call) call
+#endif
+
+/* What the interface gives: memory, which is zeroed, and log messages. */
+void *allocate(const Callbacks *, size_t);
+void release(const Callbacks *, void *);
+void deliver(const Callbacks *, const char *name, Status, const char *category, const char *text);
 
 #endif
