@@ -145,7 +145,7 @@ func (m *model) writeSources(p func(string, ...any), element string) {
 	}
 }
 
-// buildDescription returns sources/buildDescription.xml (FMI 3.0 2.5.1.5).
+// buildDescription returns sources/buildDescription.xml (FMI 3.0 2.5.1.3).
 func (m *model) buildDescription() string {
 	var b strings.Builder
 	p := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }

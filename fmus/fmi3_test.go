@@ -474,3 +474,139 @@ func TestFMI3Refusals(t *testing.T) {
 	}
 	f.step(1e-4, 1e-4)
 }
+
+// misbehave fails in FMI 3.0 as in FMI 2.0, in a function of each kind; its enumerations are of 64 bits.
+func TestFMI3Misbehaves(t *testing.T) {
+	l := load3(t, "misbehave")
+	choose := func(t *testing.T, fault, during string, at float64) *instance {
+		t.Helper()
+		f := l.instantiate(t)
+		f.set("at", at)
+		f.set("fraction", 0.5)
+		for name, item := range map[string]int{"fault": slices.Index(Faults(), fault), "during": slices.Index(Places(), during)} {
+			vr, v, got := l.variables[name].Reference, int64(item), int64(-1)
+			f.must(l.f.SetInt64(f.c, &vr, 1, &v, 1))
+			f.must(l.f.GetInt64(f.c, &vr, 1, &got, 1))
+			if got != v {
+				t.Fatalf("%s is %d, not %d", name, got, v)
+			}
+		}
+		*messages = nil
+		return f
+	}
+	var state, size uintptr
+	vr, v := l.variables["u"].Reference, 0.0
+	initialized := func(f *instance) *instance {
+		f.enter()
+		f.must(f.Exit(f.c))
+		return f
+	}
+	saved := func(f *instance) *instance {
+		initialized(f).must(f.GetState(f.c, &state))
+		return f
+	}
+	for _, c := range []struct {
+		during, function string
+		before           func(*instance) *instance
+		call             func(f *instance) int32
+	}{
+		{"SetupExperiment", "EnterInitializationMode", nil, func(f *instance) int32 { return f.Enter(f.c) }},
+		{"EnterInitializationMode", "EnterInitializationMode", nil, func(f *instance) int32 { return f.Enter(f.c) }},
+		{"ExitInitializationMode", "ExitInitializationMode", func(f *instance) *instance { f.enter(); return f },
+			func(f *instance) int32 { return f.Exit(f.c) }},
+		{"GetReal", "GetFloat64", initialized, func(f *instance) int32 { return f.GetReal(f.c, &vr, 1, &v) }},
+		{"SetReal", "SetFloat64", initialized, func(f *instance) int32 { return f.SetReal(f.c, &vr, 1, &v) }},
+		{"DoStep", "DoStep", initialized, func(f *instance) int32 { return f.DoStep(f.c, 0, 0.1, 1) }},
+		{"GetFMUstate", "GetFMUState", initialized, func(f *instance) int32 { return f.GetState(f.c, &state) }},
+		{"SetFMUstate", "SetFMUState", saved, func(f *instance) int32 { return f.SetState(f.c, state) }},
+		{"SerializeFMUstate", "SerializeFMUState", saved, func(f *instance) int32 {
+			f.must(f.StateSize(f.c, state, &size))
+			return f.Serialize(f.c, state, &make([]byte, size)[0], size)
+		}},
+		{"Terminate", "Terminate", initialized, func(f *instance) int32 { return f.Terminate(f.c) }},
+	} {
+		for status, fault := range map[int32]string{1: "Warning", discard: "Discard", failed: "Error", 4: "Fatal", 17: "Undefined"} {
+			state = 0
+			f := choose(t, fault, c.during, 0)
+			if c.before != nil {
+				c.before(f)
+			}
+			if got := c.call(f); got != status {
+				t.Errorf("%s in %s: status %d, %q", fault, c.function, got, *messages)
+			}
+			text := fmt.Sprintf("fmi3%s: ", c.function)
+			if status < 5 && (len(*messages) != 1 || !strings.Contains((*messages)[0], text)) {
+				t.Errorf("%s in %s: messages %q", fault, c.function, *messages)
+			}
+			if state != 0 {
+				f.must(f.FreeState(f.c, &state))
+			}
+		}
+	}
+
+	// Discard leaves the time as it was; the end is asked for at its time; a step may silently stop short.
+	flags := make([]bool, 3)
+	for _, c := range []struct {
+		fault     string
+		status    int32
+		reached   float64
+		terminate bool
+	}{{"Discard", discard, 0.1, false}, {"DiscardAndEnd", ok, 0.15, true}, {"StopShort", ok, 0.15, false}} {
+		at := map[bool]float64{true: 0.15, false: 0.1}[c.terminate]
+		f := initialized(choose(t, c.fault, "DoStep", at))
+		f.step(0, 0.1)
+		reached := 0.0
+		status := l.f.DoStep(f.c, 0.1, 0.1, true, &flags[0], &flags[1], &flags[2], &reached)
+		if status != c.status || math.Abs(reached-c.reached) > 1e-12 || flags[0] || flags[1] != c.terminate || flags[2] {
+			t.Errorf("%s: status %d, flags %v, reached %g, %q", c.fault, status, flags, reached, *messages)
+		}
+	}
+
+	// Wrong types and values.
+	f := choose(t, "None", "DoStep", 0)
+	kind, n, large := l.variables["fault"].Reference, int32(0), int64(1)<<40
+	if status := l.f.SetInt64(f.c, &kind, 1, &large, 1); status != discard {
+		t.Errorf("a value beyond 32 bits: status %d", status)
+	}
+	f.refused("an enumeration as Int32", l.f.GetInt32(f.c, &kind, 1, &n, 1), failed, "no integer variable")
+	f.must(f.Reset(f.c))
+	times := l.variables["times"].Reference
+	f.refused("an integer as Int64", l.f.GetInt64(f.c, &times, 1, &large, 1), failed, "no enumeration variable")
+	f.must(f.Reset(f.c))
+	f.setText("marker", "here")
+	marker, p := l.variables["marker"].Reference, uintptr(0)
+	f.must(l.f.GetString(f.c, &marker, 1, &p, 1))
+	if got := cString(p); got != "here" {
+		t.Errorf("the string is %q", got)
+	}
+
+	// Faults at the beginning and the end of an instance.
+	for during, count := range map[string]int{"Instantiate": 0, "FreeInstance": 1} {
+		name := "early3_" + during
+		starts := map[string]string{"fault": "Error", "during": during}
+		path, err := BuildMisbehaving3(filepath.Join(work, "fmi3"), name, "misbehave", starts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &functions3{}
+		register(t, e, path, platform3(), "fmi3")
+		var md description3
+		if err := xml.Unmarshal(entry(t, path, "modelDescription.xml"), &md); err != nil {
+			t.Fatal(err)
+		}
+		*messages = nil
+		i := e.Instantiate("one", md.Token, 0, false, false, false, false, nil, 0, 0, logger3(), 0)
+		if (i != 0) != (count == 1) {
+			t.Errorf("%s: instance %v", during, i)
+		}
+		e.Free(i)
+		want := map[string]string{"Instantiate": "InstantiateCoSimulation", "FreeInstance": "FreeInstance"}[during]
+		if len(*messages) != 1 || !strings.Contains((*messages)[0], "fmi3"+want+": failed on purpose") {
+			t.Errorf("%s: messages %q", during, *messages)
+		}
+		*messages = nil
+	}
+	if _, err := BuildMisbehaving3(work, "a", "linear", nil); err == nil {
+		t.Error("linear misbehaves")
+	}
+}

@@ -50,21 +50,40 @@ func Misbehaving() []string {
 // numbers, names of enumeration items, strings. A fault in fmi2Instantiate can only be selected
 // by a start value. Errors: those of Build, and names and values that do not fit.
 func BuildMisbehaving(dir, as, name string, starts map[string]string) (path string, err error) {
+	m, err := misbehavingAs(as, name, starts)
+	if err != nil {
+		return "", err
+	}
+	return m.write(dir)
+}
+
+// BuildMisbehaving3 is BuildMisbehaving for FMI 3.0. Pending, DiscardMute and what concerns input
+// derivatives do not happen there. Discard and TooLong leave the instance as it was; DiscardAndEnd
+// returns OK with terminateSimulation, at the time at. Faults of GetReal and SetReal are those of Float64.
+func BuildMisbehaving3(dir, as, name string, starts map[string]string) (path string, err error) {
+	m, err := misbehavingAs(as, name, starts)
+	if err != nil {
+		return "", err
+	}
+	return m.as3().write(dir)
+}
+
+func misbehavingAs(as, name string, starts map[string]string) (*model, error) {
 	i := slices.IndexFunc(misbehaving(), func(m *model) bool { return m.name == name })
 	if i < 0 {
-		return "", fmt.Errorf("no misbehaving FMU is called %q; choose one of %s", name, strings.Join(Misbehaving(), ", "))
+		return nil, fmt.Errorf("no misbehaving FMU is called %q; choose one of %s", name, strings.Join(Misbehaving(), ", "))
 	}
 	m := misbehaving()[i]
 	if !identifier(as) {
-		return "", fmt.Errorf("an FMU cannot be called %q: its name consists of letters, digits and underscores", as)
+		return nil, fmt.Errorf("an FMU cannot be called %q: its name consists of letters, digits and underscores", as)
 	}
 	m.name = as
 	for _, parameter := range slices.Sorted(maps.Keys(starts)) {
 		if err := m.startAt(parameter, starts[parameter]); err != nil {
-			return "", fmt.Errorf("building %s.fmu: %w", as, err)
+			return nil, fmt.Errorf("building %s.fmu: %w", as, err)
 		}
 	}
-	return m.write(dir)
+	return m, nil
 }
 
 func identifier(s string) bool {

@@ -145,11 +145,15 @@ func find3(name string) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
+	return m.as3(), nil
+}
+
+func (m *model) as3() *model {
 	m.fmi3 = true
 	if !slices.ContainsFunc(m.variables, func(v variable) bool { return v.role == independent }) {
 		m.variables = append(m.variables, variable{name: "time", unit: "s", description: "time", role: independent})
 	}
-	return m, nil
+	return m
 }
 
 // first returns the first value reference of integers or strings: each variable of FMI 3.0 has its own.

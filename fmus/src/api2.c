@@ -46,7 +46,12 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
 	               logging);
 }
 
-void fmi2FreeInstance(fmi2Component c) { fmu_free(c); }
+void fmi2FreeInstance(fmi2Component c) {
+	Instance *m = c;
+	if (!m) return;
+	m->function = "fmi2FreeInstance";
+	fmu_free(m);
+}
 
 fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean has_tolerance, fmi2Real tolerance, fmi2Real start,
                                fmi2Boolean has_stop, fmi2Real stop) {
@@ -116,7 +121,7 @@ fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind kind, fmi2
 }
 
 fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean *value) {
-	ASK("fmi2GetBooleanStatus", fmi2Terminated, fmi2False);
+	ASK("fmi2GetBooleanStatus", fmi2Terminated, m->ended);
 }
 
 fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind kind, fmi2String *value) {

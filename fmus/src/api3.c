@@ -15,7 +15,7 @@ void release(const Callbacks *f, void *p) {
 
 void deliver(const Callbacks *f, const char *name, Status status, const char *category, const char *text) {
 	(void)name;
-	if (f->logger) f->logger(f->environment, (fmi3Status)status, category, text);
+	if (f->logger) f->logger(f->componentEnvironment, (fmi3Status)status, category, text);
 }
 
 /* CALL calls a function of fmu.h for the instance c, SIZED if there is one value for each reference. */
@@ -55,7 +55,12 @@ fmi3Instance fmi3InstantiateScheduledExecution(fmi3String name, fmi3String token
 	return fmu_new(&f, "fmi3InstantiateScheduledExecution", name, token, "only co-simulation is offered", logging);
 }
 
-void fmi3FreeInstance(fmi3Instance c) { fmu_free(c); }
+void fmi3FreeInstance(fmi3Instance c) {
+	Instance *m = c;
+	if (!m) return;
+	m->function = "fmi3FreeInstance";
+	fmu_free(m);
+}
 
 fmi3Status fmi3EnterInitializationMode(fmi3Instance c, fmi3Boolean has_tolerance, fmi3Float64 tolerance, fmi3Float64 start,
                                        fmi3Boolean has_stop, fmi3Float64 stop) {
@@ -93,7 +98,7 @@ fmi3Status fmi3DoStep(fmi3Instance c, fmi3Float64 t, fmi3Float64 h, fmi3Boolean 
                       fmi3Boolean *terminate, fmi3Boolean *early, fmi3Float64 *reached) {
 	Status s;
 	CALL("fmi3DoStep", !event || !terminate || !early || !reached ? refuse(m, StatusError, "nowhere to put a result") :
-	     (s = fmu_step(m, t, h, no_restore), *event = *terminate = *early = false, *reached = m->s.time, s));
+	     (s = fmu_step(m, t, h, no_restore), *event = *early = false, *terminate = m->ended != 0, *reached = m->s.time, s));
 }
 
 fmi3Status fmi3GetOutputDerivatives(fmi3Instance c, const fmi3ValueReference vr[], size_t n, const fmi3Int32 order[],

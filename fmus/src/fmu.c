@@ -10,6 +10,10 @@
  * that can be read before it. A step uses up the input derivatives. Inputs not
  * set again stay at the value which the polynomial had reached. */
 #include "fmu.h"
+#ifdef FMU_WRAPPED
+#define FMU_CORE
+#include "wrap.h" /* another file stands in front of these functions */
+#endif
 
 #include <float.h>
 #include <limits.h>
@@ -218,6 +222,7 @@ Instance *fmu_new(const Callbacks *f, const char *function, const char *name, co
 		return NULL;
 	}
 	strcpy(m->name, name);
+	m->function = function;
 	m->logged = logging ? LOG_ALL : 0;
 	set_defaults(m);
 	event(m, "instantiated, %g real variables", N_REALS);
@@ -225,7 +230,6 @@ Instance *fmu_new(const Callbacks *f, const char *function, const char *name, co
 }
 
 void fmu_free(Instance *m) {
-	if (!m) return;
 	Callbacks f = m->callbacks;
 	release(&f, m->data);
 	release(&f, m->kept);

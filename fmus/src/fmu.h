@@ -14,7 +14,7 @@
 #include "fmi3.h"
 typedef struct {
 	fmi3LogMessageCallback logger;
-	fmi3InstanceEnvironment environment;
+	fmi3InstanceEnvironment componentEnvironment; /* the name is that of FMI 2.0 */
 } Callbacks;
 #define REF(type) "#%u#"
 #define GUID_NAME "instantiation token"
@@ -61,8 +61,8 @@ typedef struct {
 	int start, min, enumeration;
 } Integer;
 
-/* Status has the numbers of both standards. */
-typedef enum { StatusOK, StatusWarning, StatusDiscard, StatusError, StatusFatal } Status;
+/* Status has the numbers of both standards; Pending is of FMI 2.0. */
+typedef enum { StatusOK, StatusWarning, StatusDiscard, StatusError, StatusFatal, StatusPending } Status;
 
 /* State is all that a step can change but Instance.kept, and nothing that points
  * anywhere: both are what is saved, restored and serialised. */
@@ -128,6 +128,7 @@ struct Instance {
 	const char *refused;     /* see Model.step */
 	const char *function;    /* that is being called, for messages */
 	int logged;              /* categories */
+	int ended;               /* the last step asks to end the simulation */
 	char *name;
 	Callbacks callbacks;
 };

@@ -3,6 +3,7 @@
 #include "thread.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,17 +162,28 @@ static Hog strike_process(Instance *m, int fault, int most) {
 }
 
 /* told gives what a function returns that comes back. */
-static fmi2Status told(Instance *m, int fault, Hog h) {
-	if (!m || fault != Fault_MemoryHog) return fmi2OK;
+static Status told(Instance *m, int fault, Hog h) {
+	if (!m || fault != Fault_MemoryHog) return StatusOK;
 	if (!h.refused) {
-		SAY(m, fmi2Warning, "logEvents", "%d MiB of memory are taken for ever", h.taken);
-		return fmi2OK;
+		SAY(m, StatusWarning, "logEvents", "%d MiB of memory are taken for ever", h.taken);
+		return StatusOK;
 	}
-	SAY(m, fmi2Error, "logStatusError", "memory is refused after %d MiB", h.taken);
-	return fmi2Error;
+	SAY(m, StatusError, "logStatusError", "memory is refused after %d MiB", h.taken);
+	return StatusError;
 }
 
-fmi2Status kill_process(Instance *m, int fault, int most) { return told(m, fault, strike_process(m, fault, most)); }
+Status kill_process(Instance *m, int fault, int most) { return told(m, fault, strike_process(m, fault, most)); }
+
+#if FMU_FMI == 3
+void say(const Instance *m, Status status, const char *category, const char *format, ...) {
+	char text[MAX_MESSAGE] = "";
+	va_list arguments;
+	va_start(arguments, format);
+	if (format) vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	LOGGER(&m->callbacks, m->callbacks.componentEnvironment, m->name, status, category, format ? text : NULL);
+}
+#endif
 
 /* Attack is a fault that waits for the logger to run. */
 typedef struct {
@@ -189,21 +201,25 @@ static void attack(void *p) {
 	__atomic_store_n(&a->over, 1, __ATOMIC_RELEASE);
 }
 
-fmi2Status kill_in_logger(Instance *m, int fault, int most) {
+Status kill_in_logger(Instance *m, int fault, int most) {
 	if (fault == Fault_Segfault) {
-		/* The page is never that of a process. */
-		SAY(m, fmi2Warning, "logEvents", "a string that cannot be read: %s", (const char *)((uintptr_t)0 - 4096));
-		return fmi2OK;
+		const char *text = (const char *)((uintptr_t)0 - 4096); /* the page is never that of a process */
+#if FMU_FMI == 3
+		LOGGER(&m->callbacks, m->callbacks.componentEnvironment, m->name, StatusWarning, "logEvents", text);
+#else
+		SAY(m, StatusWarning, "logEvents", "a string that cannot be read: %s", text);
+#endif
+		return StatusOK;
 	}
 	int endless = fault == Fault_EndlessLoop || fault == Fault_EndlessSleep;
 	Attack a = {m, fault, most, 0, 0, {0, 0}};
 	if (!endless && !thread_start(attack, &a)) {
-		SAY(m, fmi2Error, "logStatusError", "there can be no thread");
-		return fmi2Error;
+		SAY(m, StatusError, "logStatusError", "there can be no thread");
+		return StatusError;
 	}
 	for (int i = 0; !__atomic_load_n(&a.over, __ATOMIC_ACQUIRE); i++) {
 		__atomic_store_n(&a.speaking, 1, __ATOMIC_RELEASE);
-		SAY(m, fmi2Warning, "logEvents", "message %d before the end", i);
+		SAY(m, StatusWarning, "logEvents", "message %d before the end", i);
 		if (fault != Fault_EndlessLoop && i > 20) thread_sleep(1);
 	}
 	return told(m, fault, a.hog);

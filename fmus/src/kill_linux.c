@@ -55,16 +55,15 @@ static char *unreadable(int unended) {
 
 /* log_unreadable logs what cannot be read. */
 static void log_unreadable(Instance *m, int fault) {
-	fmi2CallbackLogger say = m ? m->callbacks.logger : NULL;
 	char *text = unreadable(fault == Fault_UnendedText);
-	if (!say || !text) {
+	if (!m || !m->callbacks.logger || !text) {
 		segfault();
 		return;
 	}
 	switch (fault) {
-	case Fault_FreedArgument: SAY(m, fmi2Warning, "logEvents", "a text that was freed: %s", text); break;
-	case Fault_FreedName: say(NULL, text, fmi2Warning, "logEvents", "a name that was freed"); break;
-	default: say(m->callbacks.componentEnvironment, m->name, fmi2Warning, "logEvents", text);
+	case Fault_FreedArgument: SAY(m, StatusWarning, "logEvents", "a text that was freed: %s", text); break;
+	case Fault_FreedName: LOGGER(&m->callbacks, NULL, text, StatusWarning, "logEvents", "a name that was freed"); break;
+	default: LOGGER(&m->callbacks, m->callbacks.componentEnvironment, m->name, StatusWarning, "logEvents", text);
 	}
 }
 
@@ -288,7 +287,7 @@ static void remove_folder(void) {
 static void tell(Instance *m, pid_t child) {
 	int status = 0;
 	waitpid(child, &status, 0);
-	if (m) SAY(m, fmi2Warning, "logEvents", "the child ended by %d with %d", WTERMSIG(status), WEXITSTATUS(status));
+	if (m) SAY(m, StatusWarning, "logEvents", "the child ended by %d with %d", WTERMSIG(status), WEXITSTATUS(status));
 }
 
 static void fork_off(Instance *m, int fault) {

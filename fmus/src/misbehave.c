@@ -10,8 +10,8 @@
  * the parameters; fmus/misbehave.go describes them.
  *
  * Variants, which differ before any parameter can be set:
- *   MISBEHAVE_REFUSE    fmi2Instantiate gives null
- *   MISBEHAVE_LOAD      loading and fmi2Instantiate change the process
+ *   MISBEHAVE_REFUSE    there can be no instance
+ *   MISBEHAVE_LOAD      loading and instantiation change the process
  *   MISBEHAVE_ONCE      a second live instance in the process is refused
  *   MISBEHAVE_CONSTANT  steps that differ from the first are an error */
 #define _GNU_SOURCE /* feenableexcept */
@@ -54,7 +54,7 @@ typedef struct {
 	int happened;                /* how often */
 	int warned;                  /* the call under way is to return Warning */
 	int leave;                   /* it is to leave with these modes; its own work is not to suffer */
-	int discarded, ended, mute;  /* what is true of the last step */
+	int mute;                    /* the last step says nothing of its end */
 	int pending, polls;
 	double t, h;                 /* the pending step */
 	double first;                /* MISBEHAVE_CONSTANT: size of the first step */
@@ -135,42 +135,47 @@ static void unmask_exceptions(void) {
 /* What disturbs the logger. */
 
 static void storm(Instance *m) {
-	for (int i = 0; i < m->s.n[MESSAGES]; i++) SAY(m, fmi2Warning, "logEvents", "message %d of %d", i + 1, m->s.n[MESSAGES]);
+	for (int i = 0; i < m->s.n[MESSAGES]; i++) SAY(m, StatusWarning, "logEvents", "message %d of %d", i + 1, m->s.n[MESSAGES]);
 }
 
 static void formats(Instance *m) {
+	SAY(m, StatusWarning, "logEvents", "reference " REF("r") " and " REF("i") ", ## and " REF("r"), 1, FIRST_INTEGER, 999);
+#if FMU_FMI == 3 /* nothing is a format */
+	LOGGER(&m->callbacks, m->callbacks.componentEnvironment, m->name, StatusWarning, "logEvents", "%s and %n, incomplete %");
+#else
 	int untouched = 7;
 	const char *none = NULL;
-	SAY(m, fmi2Warning, "logEvents", "%s has %d %% and %5.2f|%-4d|%lld|%zu|%c", "format", 12, 3.14159, 5,
+	SAY(m, StatusWarning, "logEvents", "%s has %d %% and %5.2f|%-4d|%lld|%zu|%c", "format", 12, 3.14159, 5,
 	    1234567890123LL, (size_t)42, 'c');
-	SAY(m, fmi2Warning, "logEvents", "reference #r1# and #i0#, ## and #r999#");
-	SAY(m, fmi2Warning, "logEvents", "null %s", none);
-	SAY(m, fmi2Warning, "logEvents", "count%n stays", &untouched);
-	SAY(m, fmi2Warning, "logEvents", "%f %f %f %f %f %f %f %f %f %f", 1., 2., 3., 4., 5., 6., 7., 8., 9., 10.);
-	SAY(m, fmi2Warning, "logEvents", "incomplete %");
-	SAY(m, fmi2Warning, "logEvents", "bytes \xff\xfe");
-	SAY(m, fmi2Warning, "logEvents", NULL);
-	SAY(m, fmi2Warning, NULL, "no category");
-	SAY(m, fmi2Warning, "undeclared", "undeclared category");
-	SAY(m, (fmi2Status)17, "logEvents", "undefined status");
-	SAY(m, fmi2OK, "logEvents", "not important");
-	if (untouched != 7) SAY(m, fmi2Error, "logStatusError", "%%n was carried out: %d", untouched);
+	SAY(m, StatusWarning, "logEvents", "null %s", none);
+	SAY(m, StatusWarning, "logEvents", "count%n stays", &untouched);
+	SAY(m, StatusWarning, "logEvents", "%f %f %f %f %f %f %f %f %f %f", 1., 2., 3., 4., 5., 6., 7., 8., 9., 10.);
+	SAY(m, StatusWarning, "logEvents", "incomplete %");
+	if (untouched != 7) SAY(m, StatusError, "logStatusError", "%%n was carried out: %d", untouched);
+#endif
+	SAY(m, StatusWarning, "logEvents", "bytes \xff\xfe");
+	SAY(m, StatusWarning, "logEvents", NULL);
+	SAY(m, StatusWarning, NULL, "no category");
+	SAY(m, StatusWarning, "undeclared", "undeclared category");
+	SAY(m, (Status)17, "logEvents", "undefined status");
+	SAY(m, StatusOK, "logEvents", "not important");
 }
 
 /* Voice is what a thread of the FMU's own keeps of its instance, for ever. */
 typedef struct {
-	fmi2CallbackFunctions callbacks;
+	Callbacks callbacks;
 	char name[64];
 	int messages;
 	volatile int spoken;
 } Voice;
 
-/* speak logs from the FMU's thread, also after fmi2FreeInstance. */
+/* speak logs from the FMU's thread, also after its instance was freed. */
 static void speak(void *p) {
 	Voice *v = p;
 	for (int i = 0;; i++) {
-		v->callbacks.logger(v->callbacks.componentEnvironment, v->name, fmi2Warning, "logEvents",
-		                    "from a thread of its own, %d", i);
+		char text[64];
+		snprintf(text, sizeof text, "from a thread of its own, %d", i);
+		LOGGER(&v->callbacks, v->callbacks.componentEnvironment, v->name, StatusWarning, "logEvents", text);
 		if (i + 1 < v->messages) continue;
 		v->spoken = 1;
 		thread_sleep(1);
@@ -206,7 +211,7 @@ static int happen(Instance *m) {
 	FILE *f = fopen(marker, "ab");
 	int written = f && fputc('x', f) != EOF;
 	if (f && fclose(f) != 0) written = 0;
-	if (!written) SAY(m, fmi2Error, "logStatusError", "the marker %s cannot be written: %s", marker, strerror(errno));
+	if (!written) SAY(m, StatusError, "logStatusError", "the marker %s cannot be written: %s", marker, strerror(errno));
 	return written;
 }
 
@@ -221,40 +226,40 @@ static int due(const Instance *m, int during, double t) {
 
 /* strike lets the fault happen, if it is due. It gives what the function has to
  * return at once, or a status up to Warning to go on. */
-static fmi2Status strike(Instance *m, int during, double t, const char *function) {
+static Status strike(Instance *m, int during, double t) {
 	Faults *f = faults(m);
 	f->warned = 0;
-	if (!due(m, during, t)) return fmi2OK;
+	if (!due(m, during, t)) return StatusOK;
 	switch (m->s.n[FAULT]) {
 	case Fault_DiscardMute: case Fault_DiscardAndEnd: case Fault_TooLong: case Fault_Pending: case Fault_NaN:
 	case Fault_Infinity: case Fault_StopShort: case Fault_ForgetState: case Fault_WrongDerivatives:
 	case Fault_RefuseOrders: case Fault_IgnoreOrders: case Fault_Uncommitted:
-		return fmi2OK; /* happens elsewhere */
+		return StatusOK; /* happens elsewhere */
 	}
-	if (!happen(m)) return fmi2Error;
+	if (!happen(m)) return StatusError;
 	switch (m->s.n[FAULT]) {
 	case Fault_Warning:
-		SAY(m, fmi2Warning, "logEvents", "%s: warned on purpose at t = %g", function, t);
+		SAY(m, StatusWarning, "logEvents", "%s: warned on purpose at t = %g", m->function, t);
 		f->warned = 1;
-		return fmi2Warning;
+		return StatusWarning;
 	case Fault_Discard:
-		SAY(m, fmi2Discard, "logStatusDiscard", "%s: discarded on purpose at t = %g", function, t);
-		return fmi2Discard;
+		SAY(m, StatusDiscard, "logStatusDiscard", "%s: discarded on purpose at t = %g", m->function, t);
+		return StatusDiscard;
 	case Fault_Error:
-		SAY(m, fmi2Error, "logStatusError", "%s: failed on purpose at t = %g", function, t);
-		return fmi2Error;
+		SAY(m, StatusError, "logStatusError", "%s: failed on purpose at t = %g", m->function, t);
+		return StatusError;
 	case Fault_Fatal:
-		SAY(m, fmi2Fatal, "logStatusError", "%s: beyond repair on purpose at t = %g", function, t);
-		return fmi2Fatal;
-	case Fault_Undefined: return (fmi2Status)17;
+		SAY(m, StatusFatal, "logStatusError", "%s: beyond repair on purpose at t = %g", m->function, t);
+		return StatusFatal;
+	case Fault_Undefined: return (Status)17;
 	case Fault_LogStorm: storm(m); break;
 	case Fault_LogFormats: formats(m); break;
 	case Fault_LogThread: start_thread(m); break;
 	case Fault_LogEnvironment:
-		m->callbacks.logger((fmi2ComponentEnvironment)m, m->name, fmi2Warning, "logEvents", "with a wrong environment");
+		LOGGER(&m->callbacks, (void *)m, m->name, StatusWarning, "logEvents", "with a wrong environment");
 		break;
 	case Fault_LogName:
-		m->callbacks.logger(m->callbacks.componentEnvironment, "nobody", fmi2Warning, "logEvents", "with a wrong name");
+		LOGGER(&m->callbacks, m->callbacks.componentEnvironment, "nobody", StatusWarning, "logEvents", "with a wrong name");
 		break;
 	case Fault_Rounding: case Fault_FlushToZero: case Fault_Exceptions: f->leave = m->s.n[FAULT]; break;
 	case Fault_Locale: change_locale(); break;
@@ -262,21 +267,21 @@ static fmi2Status strike(Instance *m, int during, double t, const char *function
 	case Fault_Signals: take_signals(); break;
 	default: /* those of kill.c */
 		if (m->s.n[FAULT] >= (int)(sizeof fault_names / sizeof fault_names[0])) break; /* no item */
-		SAY(m, fmi2Warning, "logEvents", "%s: %s on purpose at t = %g", function, fault_names[m->s.n[FAULT]], t);
+		SAY(m, StatusWarning, "logEvents", "%s: %s on purpose at t = %g", m->function, fault_names[m->s.n[FAULT]], t);
 		if (during == During_LogCallback) return kill_in_logger(m, m->s.n[FAULT], m->s.n[MEGABYTES]);
 		return kill_process(m, m->s.n[FAULT], m->s.n[MEGABYTES]);
 	}
-	return fmi2OK;
+	return StatusOK;
 }
 
 #define STRIKE(m, during, t)                                                                      \
 	do {                                                                                          \
-		fmi2Status strike_ = strike(m, during, t, __func__);                                      \
-		if (strike_ > fmi2Warning) return strike_;                                                \
+		Status strike_ = strike(m, during, t);                                                    \
+		if (strike_ > StatusWarning) return strike_;                                              \
 	} while (0)
 
 /* done gives the status of a function that has done its work. */
-static fmi2Status done(Instance *m, fmi2Status s) {
+static Status done(Instance *m, Status s) {
 	Faults *f = faults(m);
 	switch (f->leave) {
 	case Fault_Rounding: fesetround(FE_UPWARD); break;
@@ -284,14 +289,14 @@ static fmi2Status done(Instance *m, fmi2Status s) {
 	case Fault_Exceptions: unmask_exceptions(); break;
 	}
 	f->leave = 0;
-	return s == fmi2OK && f->warned ? fmi2Warning : s;
+	return s == StatusOK && f->warned ? StatusWarning : s;
 }
 
 #define IDLE(m)                                                                                   \
 	do {                                                                                          \
 		if (faults(m)->pending) {                                                                 \
-			SAY(m, fmi2Error, "logStatusError", "%s: not allowed while a step is pending", __func__); \
-			return fmi2Error;                                                                     \
+			SAY(m, StatusError, "logStatusError", "%s: not allowed while a step is pending", m->function); \
+			return StatusError;                                                                   \
 		}                                                                                         \
 	} while (0)
 
@@ -363,10 +368,9 @@ __attribute__((destructor)) static void at_unload(void) {
 static int alive;
 #endif
 
-fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,
-                              const fmi2CallbackFunctions *functions, fmi2Boolean visible, fmi2Boolean logging) {
+Instance *fmu_new(const Callbacks *f, const char *function, const char *name, const char *guid, const char *wrong, int logging) {
 #ifdef MISBEHAVE_REFUSE
-	functions->logger(functions->componentEnvironment, name, fmi2Error, "logStatusError", "there is no licence for this FMU");
+	deliver(f, name, StatusError, "logStatusError", "there is no licence for this FMU");
 	return NULL;
 #endif
 #ifdef MISBEHAVE_LOAD
@@ -374,61 +378,54 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
 #endif
 #ifdef MISBEHAVE_ONCE
 	if (alive) {
-		functions->logger(functions->componentEnvironment, name, fmi2Error, "logStatusError", "an instance is alive already");
+		deliver(f, name, StatusError, "logStatusError", "an instance is alive already");
 		return NULL;
 	}
 #endif
-	fmi2Component c = base_Instantiate(name, type, guid, resources, functions, visible, logging);
-	if (c && strike(c, During_Instantiate, 0, __func__) > fmi2Warning) {
-		base_FreeInstance(c);
-		c = NULL;
+	Instance *m = base_new(f, function, name, guid, wrong, logging);
+	if (m && strike(m, During_Instantiate, 0) > StatusWarning) {
+		base_free(m);
+		m = NULL;
 	}
 #ifdef MISBEHAVE_ONCE
-	alive = c != NULL;
+	alive = m != NULL;
 #endif
-	return c;
+	return m;
 }
 
-void fmi2FreeInstance(fmi2Component c) {
-	if (!c) return;
-	strike(c, During_FreeInstance, ((Instance *)c)->s.time, __func__);
+void fmu_free(Instance *m) {
+	strike(m, During_FreeInstance, m->s.time);
 #ifdef MISBEHAVE_ONCE
 	alive = 0;
 #endif
-	base_FreeInstance(c);
+	base_free(m);
 }
 
-fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean tolerance_defined, fmi2Real tolerance, fmi2Real start,
-                               fmi2Boolean stop_defined, fmi2Real stop) {
-	Instance *m = c;
+Status fmu_experiment(Instance *m, int has_tolerance, double tolerance, double start, int has_stop, double stop) {
 	STRIKE(m, During_SetupExperiment, start);
-	return done(m, base_SetupExperiment(c, tolerance_defined, tolerance, start, stop_defined, stop));
+	return done(m, base_experiment(m, has_tolerance, tolerance, start, has_stop, stop));
 }
 
-fmi2Status fmi2EnterInitializationMode(fmi2Component c) {
-	Instance *m = c;
+Status fmu_initialize(Instance *m) {
 	STRIKE(m, During_EnterInitializationMode, m->s.time);
-	return done(m, base_EnterInitializationMode(c));
+	return done(m, base_initialize(m));
 }
 
-fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
-	Instance *m = c;
+Status fmu_start(Instance *m) {
 	STRIKE(m, During_ExitInitializationMode, m->s.time);
-	return done(m, base_ExitInitializationMode(c));
+	return done(m, base_start(m));
 }
 
-fmi2Status fmi2Terminate(fmi2Component c) {
-	Instance *m = c;
+Status fmu_terminate(Instance *m) {
 	IDLE(m);
 	STRIKE(m, During_Terminate, m->s.time);
-	return done(m, base_Terminate(c));
+	return done(m, base_terminate(m));
 }
 
-fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Real value[]) {
-	Instance *m = c;
+Status fmu_get_reals(Instance *m, const unsigned vr[], size_t n, double value[]) {
 	IDLE(m);
 	STRIKE(m, During_GetReal, m->s.time);
-	fmi2Status s = base_GetReal(c, vr, n, value);
+	Status s = base_get_reals(m, vr, n, value);
 	if (due(m, During_GetReal, m->s.time))
 		for (size_t i = 0; i < n; i++)
 			if ((int)vr[i] == m->s.n[VARIABLE]) {
@@ -438,108 +435,98 @@ fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n,
 	return done(m, s);
 }
 
-fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Real value[]) {
-	Instance *m = c;
+Status fmu_set_reals(Instance *m, const unsigned vr[], size_t n, const double value[]) {
 	IDLE(m);
 	STRIKE(m, During_SetReal, m->s.time);
-	return done(m, base_SetReal(c, vr, n, value));
+	return done(m, base_set_reals(m, vr, n, value));
 }
 
-fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t n,
-                                       const fmi2Integer order[], const fmi2Real value[]) {
-	Instance *m = c;
+Status fmu_set_input_derivatives(Instance *m, const unsigned vr[], size_t n, const int order[], const double value[]) {
 	IDLE(m);
 	STRIKE(m, During_SetRealInputDerivatives, m->s.time);
 	for (size_t i = 0; i < n; i++)
 		if (order[i] > 1) {
 			if (m->s.n[FAULT] == Fault_RefuseOrders) {
-				SAY(m, fmi2Error, "logStatusError", "%s: order %d is not taken", __func__, order[i]);
-				return fmi2Error;
+				SAY(m, StatusError, "logStatusError", "%s: order %d is not taken", m->function, order[i]);
+				return StatusError;
 			}
 			if (m->s.n[FAULT] == Fault_IgnoreOrders) {
-				SAY(m, fmi2Warning, "logEvents", "%s: order %d is ignored", __func__, order[i]);
-				return fmi2OK;
+				SAY(m, StatusWarning, "logEvents", "%s: order %d is ignored", m->function, order[i]);
+				return StatusOK;
 			}
 		}
-	return done(m, base_SetRealInputDerivatives(c, vr, n, order, value));
+	return done(m, base_set_input_derivatives(m, vr, n, order, value));
 }
 
-fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference unknown[], size_t n,
-                                        const fmi2ValueReference known[], size_t k, const fmi2Real dv_known[],
-                                        fmi2Real dv_unknown[]) {
-	Instance *m = c;
+Status fmu_directional(Instance *m, const unsigned unknown[], size_t n, const unsigned known[], size_t k, const double seed[],
+                       double d[]) {
 	STRIKE(m, During_GetDirectionalDerivative, m->s.time);
-	fmi2Status s = base_GetDirectionalDerivative(c, unknown, n, known, k, dv_known, dv_unknown);
+	Status s = base_directional(m, unknown, n, known, k, seed, d);
 	if (m->s.n[FAULT] == Fault_WrongDerivatives)
-		for (size_t i = 0; i < n; i++) dv_unknown[i] *= 2;
+		for (size_t i = 0; i < n; i++) d[i] *= 2;
 	if (m->s.n[FAULT] == Fault_NaN && due(m, During_GetDirectionalDerivative, m->s.time))
-		for (size_t i = 0; i < n; i++) dv_unknown[i] = NAN;
+		for (size_t i = 0; i < n; i++) d[i] = NAN;
 	return done(m, s);
 }
 
-fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
-	Instance *m = c;
+Status fmu_get_state(Instance *m, void **state) {
 	IDLE(m);
 	STRIKE(m, During_GetFMUstate, m->s.time);
-	return done(m, base_GetFMUstate(c, state));
+	return done(m, base_get_state(m, state));
 }
 
-fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
-	Instance *m = c;
+Status fmu_set_state(Instance *m, void *state) {
 	IDLE(m);
 	STRIKE(m, During_SetFMUstate, m->s.time);
 	double z = m->s.x[1];
-	fmi2Status s = base_SetFMUstate(c, state);
+	Status s = base_set_state(m, state);
 	if (m->s.n[FAULT] == Fault_ForgetState) m->s.x[1] = z;
 	return done(m, s);
 }
 
-fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
-	Instance *m = c;
+Status fmu_serialize(Instance *m, void *state, char bytes[], size_t size) {
 	STRIKE(m, During_SerializeFMUstate, m->s.time);
-	return done(m, base_SerializeFMUstate(c, state, bytes, size));
+	return done(m, base_serialize(m, state, bytes, size));
 }
 
-fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state) {
-	Instance *m = c;
+Status fmu_deserialize(Instance *m, const char bytes[], size_t size, void **state) {
 	STRIKE(m, During_DeSerializeFMUstate, m->s.time);
-	return done(m, base_DeSerializeFMUstate(c, bytes, size, state));
+	return done(m, base_deserialize(m, bytes, size, state));
 }
 
 /* Steps. */
 
 /* stop_at makes the part of a step up to a time and discards the rest. */
-static fmi2Status stop_at(Instance *m, double t, double h, double reached, int ended) {
-	Faults *f = faults(m);
+static Status stop_at(Instance *m, double t, double h, double reached, int ended) {
 	happen(m);
-	f->discarded = 1;
-	f->ended = ended;
-	f->mute = m->s.n[FAULT] == Fault_DiscardMute;
-	if (reached > t) base_DoStep(m, t, reached - t, fmi2False);
-	SAY(m, fmi2Discard, "logStatusDiscard", "the step from t = %g by %g is discarded at t = %g on purpose", t, h, m->s.time);
-	return fmi2Discard;
+	m->ended = ended;
+	faults(m)->mute = m->s.n[FAULT] == Fault_DiscardMute;
+	if (FMU_FMI == 3 && !ended) reached = t; /* Discard leaves all as it was (FMI 3.0 4.2.1.1) */
+	if (reached > t) base_step(m, t, reached - t, 0);
+	if (FMU_FMI == 3 && ended) return StatusOK;
+	SAY(m, StatusDiscard, "logStatusDiscard", "the step from t = %g by %g is discarded at t = %g on purpose", t, h, m->s.time);
+	return StatusDiscard;
 }
 
-fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean no_restore) {
-	Instance *m = c;
+Status fmu_step(Instance *m, double t, double h, int no_restore) {
 	Faults *f = faults(m);
 	double at = m->s.p[AT], slack = 1e-9 * h;
 	IDLE(m);
 	trail_step(m, t);
-	f->discarded = f->ended = f->mute = 0;
+	m->ended = f->mute = 0;
 #ifdef MISBEHAVE_CONSTANT
 	if (f->first == 0) f->first = h;
 	if (h != f->first) {
-		SAY(m, fmi2Error, "logStatusError", "the step is %.17g and not %.17g as before", h, f->first);
-		return fmi2Error;
+		SAY(m, StatusError, "logStatusError", "the step is %.17g and not %.17g as before", h, f->first);
+		return StatusError;
 	}
 #endif
 	int crosses = t < at - slack && t + h > at + slack;
 	switch (m->s.n[FAULT]) {
 	case Fault_Discard: case Fault_DiscardMute:
-		if (m->s.n[DURING] == During_DoStep) {
+		if (FMU_FMI == 2 && m->s.n[DURING] == During_DoStep) {
 			if (crosses) return stop_at(m, t, h, at, 0);
-			return base_DoStep(c, t, h, no_restore);
+			return base_step(m, t, h, no_restore);
 		}
 		break;
 	case Fault_DiscardAndEnd:
@@ -549,21 +536,21 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean no_re
 		if (h > m->s.p[ABOVE] + slack && due(m, During_DoStep, t)) return stop_at(m, t, h, t + m->s.p[FRACTION] * h, 0);
 		break;
 	case Fault_Pending:
-		if (due(m, During_DoStep, t)) {
+		if (FMU_FMI == 2 && due(m, During_DoStep, t)) {
 			happen(m);
 			f->pending = 1;
 			f->polls = m->s.n[POLLS];
 			f->t = t;
 			f->h = h;
-			return fmi2Pending;
+			return StatusPending;
 		}
 		break;
 	case Fault_StopShort:
 		if (due(m, During_DoStep, t)) {
 			happen(m);
-			return base_DoStep(c, m->s.time, m->s.p[FRACTION] * h, no_restore);
+			return base_step(m, m->s.time, m->s.p[FRACTION] * h, no_restore);
 		}
-		return base_DoStep(c, m->s.time, t + h - m->s.time, no_restore); /* catches up */
+		return base_step(m, m->s.time, t + h - m->s.time, no_restore); /* catches up */
 	}
 	if (m->s.n[FAULT] == Fault_Uncommitted) {
 		if (no_restore || !f->commits) memcpy(f->committed, m->s.x, sizeof f->committed);
@@ -572,13 +559,16 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean no_re
 	}
 	STRIKE(m, During_DoStep, t);
 	if (m->s.n[FAULT] >= Fault_Segfault) STRIKE(m, During_LogCallback, t);
-	fmi2Status s = base_DoStep(c, t, h, no_restore);
-	if (s == fmi2OK && due(m, During_DoStep, t)) {
+	Status s = base_step(m, t, h, no_restore);
+	if (s == StatusOK && due(m, During_DoStep, t)) {
 		if (m->s.n[FAULT] == Fault_NaN) m->s.x[0] = m->s.y[0] = NAN;
 		if (m->s.n[FAULT] == Fault_Infinity) m->s.x[0] = m->s.y[0] = INFINITY;
 	}
 	return done(m, s);
 }
+
+/* Questions about a step, which FMI 3.0 does not have. */
+#if FMU_FMI == 2
 
 fmi2Status fmi2CancelStep(fmi2Component c) {
 	Instance *m = c;
@@ -595,16 +585,16 @@ fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Status 
 	if (f->polls < 0 || f->polls-- > 0) return fmi2OK;
 	f->pending = 0;
 	switch (m->s.n[ENDING]) {
-	case Ending_Discard: *value = stop_at(m, f->t, f->h, f->t + m->s.p[FRACTION] * f->h, 0); break;
+	case Ending_Discard: *value = (fmi2Status)stop_at(m, f->t, f->h, f->t + m->s.p[FRACTION] * f->h, 0); break;
 	case Ending_Error:
-		SAY(m, fmi2Error, "logStatusError", "the pending step failed on purpose");
+		SAY(m, StatusError, "logStatusError", "the pending step failed on purpose");
 		*value = fmi2Error;
 		break;
 	case Ending_Fatal:
-		SAY(m, fmi2Fatal, "logStatusError", "the pending step is beyond repair on purpose");
+		SAY(m, StatusFatal, "logStatusError", "the pending step is beyond repair on purpose");
 		*value = fmi2Fatal;
 		break;
-	default: *value = base_DoStep(c, f->t, f->h, fmi2False);
+	default: *value = (fmi2Status)base_step(m, f->t, f->h, 0);
 	}
 	return fmi2OK;
 }
@@ -614,11 +604,7 @@ fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Rea
 }
 
 fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean *value) {
-	Faults *f = faults(c);
-	if (f->mute) return fmi2Error;
-	fmi2Status s = base_GetBooleanStatus(c, kind, value);
-	if (s == fmi2OK && kind == fmi2Terminated) *value = f->ended;
-	return s;
+	return faults(c)->mute ? fmi2Error : base_GetBooleanStatus(c, kind, value);
 }
 
 fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind kind, fmi2String *value) {
@@ -626,3 +612,5 @@ fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind kind, fmi2S
 	*value = "waiting on purpose";
 	return fmi2OK;
 }
+
+#endif

@@ -1,52 +1,53 @@
-/* For FMUs whose exported functions stand in front of the framework's: fmu.c
- * then defines base_DoStep instead of fmi2DoStep, and so on, and the file in
- * front, which defines FMU_FRONT, exports fmi2DoStep. Functions not listed here
- * are exported by fmu.c as always. */
+/* For FMUs in which a file stands in front of the framework: fmu.c then defines
+ * base_step instead of fmu_step, and so on, and the file in front, which defines
+ * FMU_FRONT, has fmu_step. So it is with the questions of FMI 2.0 about a step in
+ * api2.c. Functions not listed here are as always. */
 #ifndef WRAP_H
 #define WRAP_H
 
-#include "fmi2.h"
+#include "fmu.h"
 
-fmi2Component base_Instantiate(fmi2String, fmi2Type, fmi2String, fmi2String, const fmi2CallbackFunctions *,
-                               fmi2Boolean, fmi2Boolean);
-void base_FreeInstance(fmi2Component);
-fmi2Status base_SetupExperiment(fmi2Component, fmi2Boolean, fmi2Real, fmi2Real, fmi2Boolean, fmi2Real);
-fmi2Status base_EnterInitializationMode(fmi2Component);
-fmi2Status base_ExitInitializationMode(fmi2Component);
-fmi2Status base_Terminate(fmi2Component);
-fmi2Status base_GetReal(fmi2Component, const fmi2ValueReference[], size_t, fmi2Real[]);
-fmi2Status base_SetReal(fmi2Component, const fmi2ValueReference[], size_t, const fmi2Real[]);
-fmi2Status base_SetRealInputDerivatives(fmi2Component, const fmi2ValueReference[], size_t, const fmi2Integer[],
-                                        const fmi2Real[]);
-fmi2Status base_GetDirectionalDerivative(fmi2Component, const fmi2ValueReference[], size_t,
-                                         const fmi2ValueReference[], size_t, const fmi2Real[], fmi2Real[]);
-fmi2Status base_GetFMUstate(fmi2Component, fmi2FMUstate *);
-fmi2Status base_SetFMUstate(fmi2Component, fmi2FMUstate);
-fmi2Status base_SerializeFMUstate(fmi2Component, fmi2FMUstate, fmi2Byte[], size_t);
-fmi2Status base_DeSerializeFMUstate(fmi2Component, const fmi2Byte[], size_t, fmi2FMUstate *);
-fmi2Status base_DoStep(fmi2Component, fmi2Real, fmi2Real, fmi2Boolean);
+Instance *base_new(const Callbacks *, const char *function, const char *name, const char *guid, const char *wrong, int logging);
+void base_free(Instance *);
+Status base_experiment(Instance *, int has_tolerance, double tolerance, double start, int has_stop, double stop);
+Status base_initialize(Instance *);
+Status base_start(Instance *);
+Status base_terminate(Instance *);
+Status base_get_reals(Instance *, const unsigned vr[], size_t, double[]);
+Status base_set_reals(Instance *, const unsigned vr[], size_t, const double[]);
+Status base_set_input_derivatives(Instance *, const unsigned vr[], size_t, const int order[], const double[]);
+Status base_directional(Instance *, const unsigned unknown[], size_t, const unsigned known[], size_t, const double seed[],
+                        double sensitivity[]);
+Status base_get_state(Instance *, void **);
+Status base_set_state(Instance *, void *);
+Status base_serialize(Instance *, void *, char[], size_t);
+Status base_deserialize(Instance *, const char[], size_t, void **);
+Status base_step(Instance *, double t, double h, int no_restore);
+#if FMU_FMI == 2
 fmi2Status base_CancelStep(fmi2Component);
 fmi2Status base_GetStatus(fmi2Component, const fmi2StatusKind, fmi2Status *);
 fmi2Status base_GetRealStatus(fmi2Component, const fmi2StatusKind, fmi2Real *);
 fmi2Status base_GetBooleanStatus(fmi2Component, const fmi2StatusKind, fmi2Boolean *);
 fmi2Status base_GetStringStatus(fmi2Component, const fmi2StatusKind, fmi2String *);
+#endif
 
-#ifndef FMU_FRONT
-#define fmi2Instantiate base_Instantiate
-#define fmi2FreeInstance base_FreeInstance
-#define fmi2SetupExperiment base_SetupExperiment
-#define fmi2EnterInitializationMode base_EnterInitializationMode
-#define fmi2ExitInitializationMode base_ExitInitializationMode
-#define fmi2Terminate base_Terminate
-#define fmi2GetReal base_GetReal
-#define fmi2SetReal base_SetReal
-#define fmi2SetRealInputDerivatives base_SetRealInputDerivatives
-#define fmi2GetDirectionalDerivative base_GetDirectionalDerivative
-#define fmi2GetFMUstate base_GetFMUstate
-#define fmi2SetFMUstate base_SetFMUstate
-#define fmi2SerializeFMUstate base_SerializeFMUstate
-#define fmi2DeSerializeFMUstate base_DeSerializeFMUstate
-#define fmi2DoStep base_DoStep
+#if defined(FMU_CORE) /* fmu.c */
+#define fmu_new base_new
+#define fmu_free base_free
+#define fmu_experiment base_experiment
+#define fmu_initialize base_initialize
+#define fmu_start base_start
+#define fmu_terminate base_terminate
+#define fmu_get_reals base_get_reals
+#define fmu_set_reals base_set_reals
+#define fmu_set_input_derivatives base_set_input_derivatives
+#define fmu_directional base_directional
+#define fmu_get_state base_get_state
+#define fmu_set_state base_set_state
+#define fmu_serialize base_serialize
+#define fmu_deserialize base_deserialize
+#define fmu_step base_step
+#elif !defined(FMU_FRONT) /* api2.c */
 #define fmi2CancelStep base_CancelStep
 #define fmi2GetStatus base_GetStatus
 #define fmi2GetRealStatus base_GetRealStatus
