@@ -15,6 +15,8 @@ type Batch struct {
 	members   []*Stepper
 	apart     bool             // in processes of their own
 	single    bool             // a member needs a crossing per call
+	follow    bool             // a member has edges, or may end a step early without a status that says so (FMI 3.0)
+	passed    int              // members that the last crossing of the present step has stepped
 	crossings [kinds]*crossing // in this process; nil = not used yet
 
 	// Of the present step of members in processes of their own.
@@ -62,6 +64,7 @@ func NewBatch(members []*Stepper) (*Batch, error) {
 			return nil, m.in.refuse(capi.DoStep, s)
 		}
 		seen[m.in] = true
+		b.follow = b.follow || m.in.step != nil || m.edges != nil
 		b.single = b.single || m.in.single
 	}
 	b.apart = members[0].in.remote != nil && !b.single
@@ -82,6 +85,10 @@ func (b *Batch) Begin(n int, t, h float64, read bool) bool {
 			b.sent[k] = sent{status: StatusErr, err: err}
 			break
 		}
+		if err := m.store(0); err != nil {
+			b.sent[k] = sent{status: StatusErr, err: err}
+			break
+		}
 		m.ready(&m.recs[m.do], t, h)
 		m.batch.Recs, m.batch.N = native.Address(m.recs), uintptr(m.length(read))
 		m.in.post(m.batch)
@@ -91,17 +98,30 @@ func (b *Batch) Begin(n int, t, h float64, read bool) bool {
 }
 
 // Step steps the members from member from on, from t by h, with the results of Stepper.Step. It stops at the first
-// one with a status other than OK or Warning; those after it have been stepped, too, if they are in processes of
-// their own. ran counts the members up to that one, and s and err are its status and error; a pending step is a
+// one with a status other than OK or Warning; those after it may have been stepped, too: always if they are in processes of
+// their own, and if it ended the step early by a result of fmi3DoStep. ran counts the members up to that one, and s and err are its status and error; a pending step is a
 // *StatusError with StatusPending. To go on with the members after it, call Step with from = ran.
 func (b *Batch) Step(from int, t, h float64, read bool) (ran int, s Status, err error) {
 	if b.apart {
 		return b.collect(from, t, h, read)
 	}
+	what := stepOnly
+	if read {
+		what = stepAndRead
+	}
+	if from < b.passed && from > 0 { // the crossing went on after a member that ended its step early
+		return b.outcome(b.crossings[what], from)
+	}
+	b.passed = 0
 	finite := t-t+h-h == 0
 	for k, m := range b.members[from:] {
 		if in := m.in; in.state != StateStepComplete || in.fatal.Load() || !(h > 0) || !finite {
 			if err := m.check(t, h); err != nil {
+				return from + k + 1, StatusErr, err
+			}
+		}
+		if m.edges != nil && !b.single {
+			if err := m.store(0); err != nil {
 				return from + k + 1, StatusErr, err
 			}
 		}
@@ -114,10 +134,6 @@ func (b *Batch) Step(from int, t, h float64, read bool) (ran int, s Status, err 
 			}
 		}
 		return len(b.members), StatusOK, nil
-	}
-	what := stepOnly
-	if read {
-		what = stepAndRead
 	}
 	c, err := b.crossing(what)
 	if err != nil {
@@ -158,7 +174,7 @@ func goesOn(m *Stepper, s Status, err error) error {
 	if err != nil || s != StatusPending {
 		return err
 	}
-	return &StatusError{Instance: m.in.name, Func: capi.DoStep.String(), Status: StatusPending,
+	return &StatusError{Instance: m.in.name, Func: m.in.is(capi.DoStep).String(), Status: StatusPending,
 		Msg: "the step continues in the background; call GetStatus until it is done, then Read"}
 }
 
@@ -306,11 +322,17 @@ func (b *Batch) cross(c *crossing, from int, t, h float64) (ran int, s Status, e
 	if weight > 0 {
 		b.meter(c, from, weight)
 	}
-	if n.Worst == 0 && n.Modes == 0 {
+	if n.Worst == 0 && n.Modes == 0 && !(b.follow && slices.ContainsFunc(b.members[from:], follows)) {
 		return len(b.members), StatusOK, nil
+	}
+	for done := c.first[from] + int(n.Done); b.passed < len(b.members) && c.first[b.passed] < done; {
+		b.passed++
 	}
 	return b.outcome(c, from)
 }
+
+// follows reports whether a step of a member needs more than its statuses.
+func follows(m *Stepper) bool { return m.edges != nil || m.in.endedEarly() }
 
 // meter adds the time of the last crossing, times weight, to that of the members.
 func (b *Batch) meter(c *crossing, from int, weight uint64) {
@@ -334,7 +356,13 @@ func (b *Batch) outcome(c *crossing, from int) (ran int, s Status, err error) {
 		in, recs := b.members[k].in, c.recs[c.first[k]:min(done, c.first[k+1]-1)]
 		in.changedModes(recs)
 		worst, at := lastNotOK(recs)
+		if !native.Stops(int32(worst)) && b.members[k].in.endedEarly() {
+			worst, at = StatusDiscard, b.members[k].do
+		}
 		ran, s = k+1, defined(worst)
+		if err = b.members[k].load(recs, 0); err != nil {
+			return ran, StatusErr, err
+		}
 		if worst != StatusOK {
 			if c.batch.Untimed != 0 {
 				in.spent = 0

@@ -1,4 +1,4 @@
-// Package fmi reads FMUs of FMI 2.0 for Co-Simulation and calls them, without
+// Package fmi reads FMUs of FMI 2.0 and 3.0 for Co-Simulation and calls them, without
 // cgo.
 //
 //	f, findings, err := fmi.Open("engine.fmu", fmi.OpenOptions{})

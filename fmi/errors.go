@@ -1,6 +1,11 @@
 package fmi
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/description"
+)
 
 // StatusError is the error of a call that returned Discard, Error, Fatal or an
 // undefined status. The state of the instance determines which calls are then legal.
@@ -15,12 +20,31 @@ type StatusError struct {
 func (e *StatusError) Error() string {
 	s := fmt.Sprintf("%s: %s returned %s", e.Instance, e.Func, e.Status)
 	if e.Status > StatusPending || e.Status < StatusOK {
-		s += ", which FMI 2.0 does not define (taken as Error)"
+		s += ", which FMI does not define (taken as Error)"
 	}
 	if e.Msg != "" {
 		s += "; it says: " + e.Msg
 	}
 	return s
+}
+
+// Steps reports whether the call was a step.
+func (e *StatusError) Steps() bool { return strings.HasSuffix(e.Func, "DoStep") }
+
+// Sets returns the kind of variables that the call set, if it was a setter.
+func (e *StatusError) Sets() (kind description.BaseType, ok bool) {
+	_, of, ok := strings.Cut(e.Func, "Set")
+	switch {
+	case !ok || strings.HasPrefix(of, "FMU") || strings.HasPrefix(of, "RealInput"):
+		return 0, false
+	case strings.HasPrefix(of, "Real"), strings.HasPrefix(of, "Float"):
+		return description.Real, true
+	case strings.HasPrefix(of, "Int"), strings.HasPrefix(of, "UInt"):
+		return description.Integer, true
+	case of == "Boolean":
+		return description.Boolean, true
+	}
+	return description.String, of == "String" || of == "Binary"
 }
 
 // UsageError is the error of a call that was not made: the state machine forbids it (checklist fmi2 39), the FMU does

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/description"
@@ -41,11 +42,14 @@ type FMU struct {
 	temp string // parent of temporary folders
 
 	loader
+
+	referenceOnce sync.Once
+	variableAt    map[description.ValueReference]int // FMI 3.0
 }
 
 // Open unpacks an FMU into a private folder and reads its modelDescription.xml.
 // The path may also be a folder with an unpacked FMU, which is used in place and
-// not changed. The FMU must offer Co-Simulation in FMI 2.0.
+// not changed. The FMU must offer Co-Simulation in FMI 2.0 or 3.0.
 //
 // The list of findings is never nil; an error that results from findings is a
 // *diag.ListError. The caller must Close the FMU. Open also removes the folders of
@@ -155,7 +159,7 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 // describe reads the description and checks that the FMU offers Co-Simulation; has
 // reports whether the FMU has a file or folder.
 func (f *FMU) describe(r io.Reader, name, path string, has func(name string) bool, l *diag.List) error {
-	d, err := description.ReadWith(r, name, l, description.ReadOptions{Only2: true}) // what calls FMUs knows no other version
+	d, err := description.Read(r, name, l)
 	if err != nil {
 		return err
 	}
@@ -164,6 +168,12 @@ func (f *FMU) describe(r io.Reader, name, path string, has func(name string) boo
 	if c == nil {
 		l.Add(description.RuleCoSimulation, name, "/fmiModelDescription", 0, "the FMU offers Model Exchange only")
 		return l.Err()
+	}
+	for k := range d.Variables {
+		if v := &d.Variables[k]; v.Type == description.Clock && v.Causality != description.Local {
+			l.Add(ruleClocks, name, "/fmiModelDescription/ModelVariables", v.Line, "%s is a Clock of causality %s", v.Name, v.Causality)
+			return l.Err()
+		}
 	}
 	if c.NeedsExecutionTool {
 		f.describeTool(path, has, l)

@@ -182,7 +182,7 @@ func TestOpenFails(t *testing.T) {
 		{"in capitals", packed(t, "ModelDescription.XML", baseXML), "FA3", "but ModelDescription.XML"},
 		{"nothing", packed(t, "a", ""), "FA3", "no modelDescription.xml at its root ["},
 		{"empty folder", t.TempDir(), "FA3", "not an unpacked FMU"},
-		{"version", packed(t, "modelDescription.xml", strings.Replace(baseXML, `fmiVersion="2.0"`, `fmiVersion="3.0"`, 1)), "FA4", "model.fmu!modelDescription.xml:2"},
+		{"version", packed(t, "modelDescription.xml", strings.Replace(baseXML, `fmiVersion="2.0"`, `fmiVersion="4.0"`, 1)), "FA4", "model.fmu!modelDescription.xml:2"},
 		{"Model Exchange", packed(t, "modelDescription.xml", onlyModelExchange), "MD3", "offers Model Exchange only"},
 		{"schema", packed(t, "modelDescription.xml", `<a/>`), "MD1", "root element"},
 		{"slip", packed(t, "modelDescription.xml", baseXML, "../x", ""), "FA2", ".."},

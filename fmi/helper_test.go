@@ -180,7 +180,7 @@ func running(tb testing.TB, f *FMU, name string) *Instance {
 // fail makes the next n calls of a function return a status, 0 all.
 func fail(tb testing.TB, in *Instance, f capi.Function, s Status, n int32) {
 	tb.Helper()
-	must(tb, in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(f), int32(s), n}))
+	must(tb, in.SetInteger([]description.ValueReference{100, 101, 102}, []int64{int64(f), int64(s), int64(n)}))
 }
 
 // export calls an exported helper of the probe.

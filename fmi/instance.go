@@ -69,6 +69,7 @@ type InstanceOptions struct {
 // fmi2 45).
 type Instance struct {
 	fmu  *FMU
+	api  capi.Function // version of its functions
 	name string
 	tag  native.Tag // 0 in a separate process
 	// The library, in this or a separate process.
@@ -77,11 +78,13 @@ type Instance struct {
 	fatal   *atomic.Bool
 	comp    uintptr // fmi2Component
 	state   State
-	setup   bool    // SetupExperiment was called since Instantiated
-	from    float64 // start time of its last step, s
-	time    float64 // its time, at the end of a pending step, s
-	gone    error   // why an instance in this process is unusable; nil = usable
-	warned  bool    // a Warning without a message has been reported
+	step    *step      // results of fmi3DoStep; nil with FMI 2.0
+	setup   bool       // SetupExperiment was called since Instantiated
+	given   Experiment // by it
+	from    float64    // start time of its last step, s
+	time    float64    // its time, at the end of a pending step, s
+	gone    error      // why an instance in this process is unusable; nil = usable
+	warned  bool       // a Warning without a message has been reported
 
 	run    func(*native.Batch)
 	remote *remote // nil in this process
@@ -96,20 +99,21 @@ type Instance struct {
 	pending   protocol.Patience // with the pending step; Limit 0 = unlimited
 	took      time.Duration     // duration of the last call; only with a trace
 
-	mem          native.Memory // lives as long as the instance
-	vrBuf        native.Buffer
-	valBuf       native.Buffer
-	auxBuf       native.Buffer
-	textBuf      native.Buffer
-	handle       *uintptr // slot for state handles
-	size         *uintptr // slot for sizes
-	states       []*FMUState
-	steppers     []*Stepper
-	log          *capi.Log
-	trace        *Trace
-	line         line    // of the trace
-	single       bool    // one call per crossing
-	environments uintptr // address of the callback struct
+	mem      native.Memory // lives as long as the instance
+	vrBuf    native.Buffer
+	valBuf   native.Buffer
+	auxBuf   native.Buffer
+	textBuf  native.Buffer
+	handle   *uintptr // slot for state handles
+	size     *uintptr // slot for sizes
+	states   []*FMUState
+	steppers []*Stepper
+	plain    [2]group           // of groups, FMI 2.0
+	arrays   map[uint32][]value // FMI 3.0: arrays that have been set
+	log      *capi.Log
+	trace    *Trace
+	line     line // of the trace
+	single   bool // one call per crossing
 }
 
 // Instantiate makes an instance (checklist fmi2 30–37), whose name must not be blank
@@ -117,9 +121,9 @@ type Instance struct {
 // the findings of Load. The caller must Free the instance.
 func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
-		return nil, usage(name, "%s: %q is not a valid name: it must not be blank or contain NUL", capi.Instantiate, name)
+		return nil, usage(name, "%s: %q is not a valid name: it must not be blank or contain NUL", capi.Instantiate|f.api(), name)
 	}
-	in := &Instance{fmu: f, name: name, run: native.Run, pending: protocol.Patience{Limit: o.StepTimeout},
+	in := &Instance{fmu: f, api: f.api(), name: name, run: native.Run, pending: protocol.Patience{Limit: o.StepTimeout},
 		trace: o.Trace, single: o.CallByCall || o.Trace != nil}
 	if o.Context == nil {
 		o.Context = context.Background()
@@ -154,7 +158,7 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 	img := f.image.Load()
 	in.library, in.sym, in.fatal = img.Path, &img.Sym, &img.Fatal
 	if in.fatal.Load() {
-		return orderError(in.name, capi.Instantiate, StateFatal)
+		return in.refuse(capi.Instantiate, StateFatal)
 	}
 	if err := f.claimOnce(in.name); err != nil {
 		return err
@@ -182,12 +186,19 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 		return err
 	}
 	in.handle, in.size = &words[0], &words[1]
+	if in.api == capi.V3 {
+		steps, err := native.Slice[step](&in.mem, 1)
+		if err != nil {
+			return err
+		}
+		in.step = &steps[0]
+	}
 	if in.remote == nil {
-		if in.environments, err = capi.NewCallbacks(in.log); err != nil {
+		if err = in.log.Register(); err != nil {
 			return err
 		}
 	}
-	var texts [3]uintptr // valid until Free, since some FMUs keep the pointers
+	var texts [3]uintptr // name, GUID, resources; valid until Free, since some FMUs keep the pointers
 	for k, s := range []string{in.name, in.fmu.Description.GUID, in.fmu.uri} {
 		b, err := native.Slice[byte](&in.mem, len(s)+1)
 		if err != nil {
@@ -198,8 +209,13 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 	}
 	const coSimulation = 1
 	g := in.watch()
-	in.prepare(capi.Instantiate, texts[0], coSimulation, texts[1], texts[2],
-		in.environments, flag(o.Visible), flag(o.LoggingOn))
+	if in.api == capi.V3 {
+		in.prepare(capi.Instantiate, texts[0], texts[1], texts[2], flag(o.Visible), flag(o.LoggingOn), 0, 0, 0, 0,
+			in.callback("environment"), in.callback("logger"), 0)
+	} else {
+		in.prepare(capi.Instantiate, texts[0], coSimulation, texts[1], texts[2],
+			in.callback("callbacks"), flag(o.Visible), flag(o.LoggingOn))
+	}
 	in.cross(in.batch, in.now(), 0)
 	in.comp = in.rec.Ret
 	in.traceCall(capi.Instantiate, in.rec)
@@ -212,12 +228,27 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 		if msg == "" {
 			msg = "it gave no reason"
 		}
-		return &RefusedError{fmt.Sprintf("%s: fmi2Instantiate of %s refused: %s; common causes are a guid in modelDescription.xml "+
+		guid := "guid"
+		if in.api == capi.V3 {
+			guid = "instantiationToken"
+		}
+		return &RefusedError{fmt.Sprintf("%s: %s of %s refused: %s; common causes are a %s in modelDescription.xml "+
 			"that differs from that of the library (%s here), a missing file in resources, "+
-			"or a missing licence of the exporting tool", in.name, in.fmu.Path, msg, in.fmu.Description.GUID)}
+			"or a missing licence of the exporting tool", in.name, in.is(capi.Instantiate), in.fmu.Path, msg, guid, in.fmu.Description.GUID)}
 	}
 	return nil
 }
+
+// callback returns an argument for the log messages of an instance in this process.
+func (in *Instance) callback(kind string) uintptr {
+	if in.remote != nil {
+		return 0
+	}
+	return in.log.Callback(kind)
+}
+
+// is returns a function in the version of the FMU.
+func (in *Instance) is(f capi.Function) capi.Function { return f | in.api }
 
 // RefusedError is the error of an FMU that makes no instance.
 type RefusedError struct{ text string }
@@ -245,7 +276,7 @@ func (in *Instance) refuse(f capi.Function, s State) error {
 	if err := in.lost(); err != nil && s == StateFatal {
 		return err
 	}
-	return orderError(in.name, f, s)
+	return orderError(in.name, in.is(f), s)
 }
 
 // noteIf returns the status of a message of our own that is a note, or else a warning.
@@ -318,7 +349,7 @@ func flag(b bool) uintptr {
 
 // begin checks whether f may be called now.
 func (in *Instance) begin(f capi.Function) error {
-	if s := in.State(); !legal(f).has(s) {
+	if s := in.State(); !in.legal(f, s) {
 		return in.refuse(f, s)
 	}
 	return in.supports(f)
@@ -340,11 +371,11 @@ func (f *FMU) declares(fn capi.Function) (attribute string, ok bool) {
 	c := f.Description.CoSimulation
 	switch fn {
 	case capi.GetFMUState, capi.SetFMUState, capi.FreeFMUState:
-		return "canGetAndSetFMUstate", c.CanGetAndSetFMUState
+		return f.spelled("canGetAndSetFMUstate"), c.CanGetAndSetFMUState
 	case capi.SerializedFMUStateSize, capi.SerializeFMUState, capi.DeSerializeFMUState:
-		return "canSerializeFMUstate", c.CanSerializeFMUState
+		return f.spelled("canSerializeFMUstate"), c.CanSerializeFMUState
 	case capi.GetDirectionalDerivative:
-		return "providesDirectionalDerivative", c.ProvidesDirectionalDerivative
+		return f.spelled("providesDirectionalDerivative"), c.ProvidesDirectionalDerivative
 	case capi.SetRealInputDerivatives:
 		return "canInterpolateInputs", c.CanInterpolateInputs
 	case capi.GetRealOutputDerivatives:
@@ -353,17 +384,25 @@ func (f *FMU) declares(fn capi.Function) (attribute string, ok bool) {
 	return "", true
 }
 
-// prepare sets up the record for a call of f with integer arguments only.
+// spelled returns an attribute of FMI 2.0 as the version of the FMU spells it.
+func (f *FMU) spelled(attribute string) string {
+	if f.api() == capi.V3 {
+		return strings.NewReplacer("FMUstate", "FMUState", "DirectionalDerivative", "DirectionalDerivatives").Replace(attribute)
+	}
+	return attribute
+}
+
+// prepare sets up the record for a call of f with integer arguments.
 func (in *Instance) prepare(f capi.Function, args ...uintptr) *native.Record {
-	r := in.aim(f, native.SigInts)
+	r := in.aim(f)
 	copy(r.Int[:], args)
 	return r
 }
 
 // aim sets function and signature of the record.
-func (in *Instance) aim(f capi.Function, sig uintptr) *native.Record {
+func (in *Instance) aim(f capi.Function) *native.Record {
 	r := in.rec
-	r.Fn, r.Sig, r.Tag = in.sym[f], sig, in.tag.Of(uint8(f))
+	r.Fn, r.Sig, r.Tag = in.sym[f], in.is(f).Signature(), in.tag.Of(uint8(in.is(f)))
 	return r
 }
 
@@ -424,7 +463,7 @@ func (in *Instance) changedModes(recs []native.Record) {
 		}
 		r.Sig &^= native.SigModes
 		if in.fmu.modes.CompareAndSwap(false, true) {
-			where := "in " + capi.Function(slices.Index(in.sym[:], r.Fn)).String()
+			where := "in " + in.is(capi.Function(slices.Index(in.sym[:], r.Fn))).String()
 			if len(recs) > 1 {
 				where += " or in the calls before it"
 			}
@@ -449,7 +488,7 @@ func (in *Instance) callAt(f capi.Function, t, h float64) error {
 
 func (in *Instance) traceCall(f capi.Function, r *native.Record) {
 	if in.trace != nil {
-		in.trace.add(in, f, r)
+		in.trace.add(in, in.is(f), r)
 	}
 }
 
@@ -465,7 +504,7 @@ func (in *Instance) settle(f capi.Function, s Status) error {
 	query := f >= capi.GetStatus && f <= capi.GetStringStatus
 	switch {
 	case s == StatusWarning:
-		in.tellWarning(f.String(), msg)
+		in.tellWarning(in.is(f).String(), msg)
 		return nil
 	case s == StatusFatal:
 		in.state = StateFatal
@@ -482,7 +521,7 @@ func (in *Instance) settle(f capi.Function, s Status) error {
 	default:
 		in.state = StateError
 	}
-	return &StatusError{Instance: in.name, Func: f.String(), Status: s, Msg: msg}
+	return &StatusError{Instance: in.name, Func: in.is(f).String(), Status: s, Msg: msg}
 }
 
 // tellWarning logs, once, that a call returned Warning without a message.
@@ -494,7 +533,7 @@ func (in *Instance) tellWarning(call, msg string) {
 }
 
 func (in *Instance) argument(f capi.Function, format string, args ...any) error {
-	return usage(in.name, "%s: %s", f, fmt.Sprintf(format, args...))
+	return usage(in.name, "%s: %s", in.is(f), fmt.Sprintf(format, args...))
 }
 
 // SetDebugLogging switches debug logging of the given declared categories on or off
@@ -512,12 +551,12 @@ func (in *Instance) SetDebugLogging(on bool, categories []string) error {
 	if err != nil {
 		return in.argument(capi.SetDebugLogging, "%v", err)
 	}
-	if err := in.strings(capi.SetDebugLogging, pointers, categories); err != nil {
-		return err
-	}
 	p := uintptr(0)
 	if len(categories) > 0 {
 		p = native.Address(pointers)
+	}
+	if err := in.texts(capi.SetDebugLogging, p, categories, false); err != nil {
+		return err
 	}
 	in.prepare(capi.SetDebugLogging, in.comp, flag(on), uintptr(len(categories)), p)
 	return in.call(capi.SetDebugLogging)
@@ -531,40 +570,59 @@ type Experiment struct {
 	Stop *float64
 }
 
-// SetupExperiment passes the experiment to the FMU. It must precede
+// SetupExperiment passes the experiment to the FMU; with FMI 3.0 EnterInitializationMode does (fmi3 16). It must precede
 // EnterInitializationMode.
 func (in *Instance) SetupExperiment(e Experiment) error {
-	if err := in.begin(capi.SetupExperiment); err != nil {
+	f := capi.SetupExperiment
+	if in.api == capi.V3 {
+		f = capi.EnterInitializationMode
+	}
+	if err := in.begin(f); err != nil {
 		return err
 	}
-	var args [3]float64
-	for k, v := range []*float64{e.Tolerance, &e.Start, e.Stop} {
+	for _, v := range []*float64{e.Tolerance, &e.Start, e.Stop} {
 		if v != nil && !finite(*v) {
-			return in.argument(capi.SetupExperiment, "start, stop and tolerance must be finite numbers, not %v", *v)
-		}
-		if v != nil {
-			args[k] = *v
+			return in.argument(f, "start, stop and tolerance must be finite numbers, not %v", *v)
 		}
 	}
-	r := in.prepare(capi.SetupExperiment, in.comp, flag(e.Tolerance != nil), flag(e.Stop != nil))
-	r.Sig, r.Float = native.SigIIFFIF, args
-	if err := in.callAt(capi.SetupExperiment, e.Start, 0); err != nil {
-		return err
+	in.given = e
+	if in.api != capi.V3 {
+		in.experiment(f)
+		if err := in.callAt(f, e.Start, 0); err != nil {
+			return err
+		}
 	}
 	in.setup, in.time = true, e.Start
 	return nil
 }
 
+// experiment sets up the record for a call of f, whose arguments are the experiment.
+func (in *Instance) experiment(f capi.Function) {
+	e := &in.given
+	r := in.prepare(f, in.comp, flag(e.Tolerance != nil), flag(e.Stop != nil))
+	r.Float = [3]float64{1: e.Start}
+	if e.Tolerance != nil {
+		r.Float[0] = *e.Tolerance
+	}
+	if e.Stop != nil {
+		r.Float[2] = *e.Stop
+	}
+}
+
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// transition calls a function whose only argument is the component and sets the
+// transition calls a function whose only argument is the component, or with FMI 3.0 also the experiment, and sets the
 // state. It restores the process settings that the FMU changes meanwhile.
 func (in *Instance) transition(f capi.Function, to State) error {
 	if err := in.begin(f); err != nil {
 		return err
 	}
 	g := in.watch()
-	in.prepare(f, in.comp)
+	if in.is(f) == capi.EnterInitializationMode|capi.V3 {
+		in.experiment(f)
+	} else {
+		in.prepare(f, in.comp)
+	}
 	err := in.call(f)
 	in.report(g)
 	if err == nil {
@@ -576,7 +634,7 @@ func (in *Instance) transition(f capi.Function, to State) error {
 // EnterInitializationMode begins the initialisation.
 func (in *Instance) EnterInitializationMode() error {
 	if in.State() == StateInstantiated && !in.setup {
-		return usage(in.name, "%s in state %s: fmi2SetupExperiment must be called first", capi.EnterInitializationMode, in.state)
+		return usage(in.name, "%s in state %s: %s must be called first", in.is(capi.EnterInitializationMode), in.state, capi.SetupExperiment)
 	}
 	return in.transition(capi.EnterInitializationMode, StateInitialization)
 }
@@ -659,12 +717,34 @@ func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
 	if err := in.checkStep(t, h); err != nil {
 		return StatusErr, err
 	}
-	r := in.aim(capi.DoStep, native.SigIFFI)
+	r := in.aim(capi.DoStep)
 	r.Int[0], r.Int[1] = in.comp, flag(noRestoreBefore)
 	r.Float[0], r.Float[1] = t, h
+	in.stepResults(r)
 	in.from, in.time = t, t+h
-	err := in.callAt(capi.DoStep, t, h)
-	return in.lastStatus(), err
+	if err := in.callAt(capi.DoStep, t, h); err != nil || !in.endedEarly() {
+		return in.lastStatus(), err
+	}
+	return StatusDiscard, in.settle(capi.DoStep, StatusDiscard)
+}
+
+// step has the results of fmi3DoStep but its status, as C writes them.
+type step struct {
+	event, terminate, early uint64 // fmi3Boolean in the lowest byte
+	last                    float64
+}
+
+// stepResults adds the arguments of fmi3DoStep for its results to a record.
+func (in *Instance) stepResults(r *native.Record) {
+	if s := in.step; s != nil {
+		copy(r.Int[2:], []uintptr{native.AddressOf(&s.event), native.AddressOf(&s.terminate), native.AddressOf(&s.early), native.AddressOf(&s.last)})
+	}
+}
+
+// endedEarly reports whether the last step, whose status was OK or Warning, ended the simulation or did not get to its end
+// (fmi3 17). Its status then counts as Discard, as that of an FMU of FMI 2.0 in this case.
+func (in *Instance) endedEarly() bool {
+	return in.step != nil && (in.step.terminate|in.step.early)&0xff != 0
 }
 
 // lastStatus returns the status of the last single call; an undefined status is Error.
@@ -729,6 +809,12 @@ func (in *Instance) GetStatus(k StatusKind) (Status, error) {
 
 // GetRealStatus returns the Real status LastSuccessfulTime, s.
 func (in *Instance) GetRealStatus(k StatusKind) (float64, error) {
+	if in.step != nil {
+		if in.endedEarly() {
+			return in.step.last, nil
+		}
+		return in.from, nil // after Discard the FMU is where the step began
+	}
 	return queryStatus[float64](in, capi.GetRealStatus, k)
 }
 
@@ -739,6 +825,9 @@ func (in *Instance) GetIntegerStatus(k StatusKind) (int32, error) {
 
 // GetBooleanStatus returns the Boolean status Terminated.
 func (in *Instance) GetBooleanStatus(k StatusKind) (bool, error) {
+	if in.step != nil {
+		return in.step.terminate&0xff != 0, nil
+	}
 	value, err := queryStatus[int32](in, capi.GetBooleanStatus, k)
 	return value != 0, err
 }

@@ -30,14 +30,9 @@ func (s State) String() string {
 		"terminated", "error", "fatal", "freed"}, s, "state")
 }
 
-// stateSet is a set of states, one bit each.
-type stateSet uint16
-
-func (s stateSet) has(st State) bool { return s>>st&1 != 0 }
-
-// legal returns the states in which a function may be called. It does not restrict which variables may be set or got in a
+// legal reports whether a function may be called in a state. It does not restrict which variables may be set or got in a
 // state; that is up to the caller.
-func legal(f capi.Function) stateSet { return stateSet(capi.Table[f].When) }
+func (in *Instance) legal(f capi.Function, s State) bool { return in.is(f).When()>>s&1 != 0 }
 
 // orderError returns the error of a call of f in state s, which names the states in which it is legal.
 func orderError(instance string, f capi.Function, s State) error {
@@ -55,7 +50,7 @@ func orderError(instance string, f capi.Function, s State) error {
 	}
 	var names []string
 	for st := StateInstantiated; st <= StateError; st++ {
-		if legal(f).has(st) {
+		if f.When()>>st&1 != 0 {
 			names = append(names, st.String())
 		}
 	}

@@ -86,7 +86,7 @@ type loader struct {
 	findings  diag.List
 	told      atomic.Bool                  // the findings have been returned or logged
 	modes     atomic.Bool                  // a message about changed floating-point modes has been logged
-	uri       string                       // fmuResourceLocation
+	uri       string                       // fmuResourceLocation, or resourcePath of FMI 3.0
 	image     atomic.Pointer[capi.Library] // nil until it is loaded here
 	elsewhere *capi.Shown                  // exports of the library in another process; nil if none
 
@@ -230,9 +230,11 @@ func (f *FMU) findPlace(add adder) error {
 	if err != nil {
 		return add(ruleLoad, f.Dir, "%v", err)
 	}
-	f.uri = resourceURI(dir, runtime.GOOS == "windows")
+	if f.uri = resourceURI(dir, runtime.GOOS == "windows"); f.api() == capi.V3 {
+		f.uri = filepath.Join(dir, "resources") + string(filepath.Separator)
+	}
 	p := &f.place
-	p.Chdir, p.Preload, p.ID = f.chdir, f.preload, f.Description.CoSimulation.ModelIdentifier
+	p.API, p.Chdir, p.Preload, p.ID = f.api(), f.chdir, f.preload, f.Description.CoSimulation.ModelIdentifier
 	if p.Path, err = f.findLibrary(dir, add); err != nil {
 		return err
 	}
@@ -271,17 +273,23 @@ func (f *FMU) check(s *capi.Shown, add adder) error {
 	inside := f.place.inside
 	f.checkNames(s.Replaced, add)
 	if !s.Has(capi.Instantiate) {
-		return add(ruleSymbol, inside, "the library does not export fmi2Instantiate%s", s.Explain())
+		return add(ruleSymbol, inside, "the library does not export %s%s", capi.Instantiate|f.api(), s.Explain())
 	}
-	if !s.Has(capi.GetTypesPlatform) {
+	if f.api() == capi.V3 {
+		for _, fn := range everyRun {
+			if name := (fn | capi.V3).String(); name != "" && !s.Has(fn) {
+				return add(ruleSymbol, inside, "the library does not export %s, which every run calls", name)
+			}
+		}
+	} else if !s.Has(capi.GetTypesPlatform) {
 		f.soften(add, inside, capi.GetTypesPlatform)
 	} else if s.Types != "default" {
 		return add(ruleTypes, inside, `fmi2GetTypesPlatform returns %q instead of "default"`, s.Types)
 	}
 	if !s.Has(capi.GetVersion) {
-		f.soften(add, inside, capi.GetVersion)
-	} else if s.Version != "2.0" {
-		add(ruleVersion, inside, `fmi2GetVersion returns %q instead of "2.0"`, s.Version)
+		f.soften(add, inside, capi.GetVersion|f.api())
+	} else if want := f.Description.FMIVersion; s.Version != want && (want == "2.0" || !strings.HasPrefix(s.Version, "3.0.")) {
+		add(ruleVersion, inside, "%s returns %q instead of %q", capi.GetVersion|f.api(), s.Version, want)
 	}
 	return nil
 }
@@ -298,8 +306,8 @@ func (f *FMU) CheckSymbols(l *diag.List) {
 	}
 	var lacks []string
 	for fn := range capi.NumFunctions {
-		switch name := fn.String(); {
-		case f.Exports(name):
+		switch name := (fn | f.api()).String(); {
+		case name == "", f.shown().Has(fn):
 		case slices.Contains(everyRun, fn):
 			l.Add(ruleSymbol, f.Path, f.place.inside, 0, "the library does not export %s, which every run calls", name)
 		case fn != capi.Instantiate && fn != capi.GetTypesPlatform && fn != capi.GetVersion:
@@ -344,12 +352,24 @@ func (f *FMU) soften(add adder, inside string, fn capi.Function) {
 	add(&r, inside, "the library does not export %s", fn)
 }
 
+// api returns the version of the functions of the FMU.
+func (f *FMU) api() capi.Function {
+	if f.Description.FMIVersion == "3.0" {
+		return capi.V3
+	}
+	return 0
+}
+
 // Exports reports whether the loaded library has a function, for example
 // "fmi2GetFMUstate". It is false before Load and LoadIn.
 func (f *FMU) Exports(name string) bool {
-	k := slices.IndexFunc(capi.Table[:], func(t capi.Entry) bool { return t.Name == name })
 	s := f.shown()
-	return k >= 0 && s != nil && s.Has(capi.Function(k))
+	for fn := range capi.NumFunctions {
+		if s != nil && (fn|f.api()).String() == name && name != "" {
+			return s.Has(fn)
+		}
+	}
+	return false
 }
 
 // Loaded reports whether the library has been loaded, here or by LoadIn.
@@ -400,6 +420,9 @@ func platforms(goos, goarch string) []string {
 func (f *FMU) findLibrary(dir string, add adder) (string, error) {
 	id := f.Description.CoSimulation.ModelIdentifier
 	folders := platforms(runtime.GOOS, runtime.GOARCH)
+	if f.api() == capi.V3 && strings.HasPrefix(folders[len(folders)-1], "x86_64-") { // the name of FMI 3.0
+		slices.Reverse(folders)
+	}
 	base := strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))
 	for n, p := range folders {
 		found := libraries(filepath.Join(dir, "binaries", p))
@@ -514,6 +537,9 @@ func resourceURI(dir string, windows bool) string {
 
 // variableName returns the name of a variable that a log message references.
 func (f *FMU) variableName(kind byte, vr uint32) (string, bool) {
+	if f.api() == capi.V3 { // messages refer to no variables there
+		return "", false
+	}
 	f.nameOnce.Do(func() {
 		f.nameOf = make(map[variableKey]string, len(f.Description.Variables))
 		kinds := [...]byte{description.Real: 'r', description.Integer: 'i', description.Enumeration: 'i',

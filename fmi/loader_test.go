@@ -221,7 +221,7 @@ func TestUnnamedLibraries(t *testing.T) {
 	}
 	build(t, filepath.Join(dir, "libprobedep"+native.LibrarySuffix), []string{"dep.c"}, named)
 	build(t, lib, []string{"probe.c"}, "-DNEEDS_DEP", "-L"+dir, "-lprobedep", "-lm")
-	n := make([]int32, 1)
+	n := make([]int64, 1)
 	must(t, running(t, f, "x").GetInteger([]description.ValueReference{10}, n))
 	f, lib = place(t)
 	build(t, lib, []string{"probe.c"}, "-DNEEDS_LIBM")

@@ -26,7 +26,7 @@ func (in *Instance) giveUp() error {
 	if in.remote != nil {
 		cause := fmt.Sprintf("the step was still pending after %v, so the process was ended; %s", in.pending.Limit, moreTime)
 		in.state = StateFatal
-		return errors.Join(in.remote.lost(capi.DoStep.String(), &Ended{Reason: cause}), in.remote.Disconnect())
+		return errors.Join(in.remote.lost(in.is(capi.DoStep).String(), &Ended{Reason: cause}), in.remote.Disconnect())
 	}
 	late := fmt.Sprintf("%s: fmi2DoStep of %s at t = %.12g s: the step was still pending after %v",
 		in.name, filepath.Base(in.fmu.Path), in.from, in.pending.Limit)

@@ -143,7 +143,7 @@ func newRemote(in *Instance, l Launcher, o *InstanceOptions) *remote {
 	if r.dir == "" {
 		r.dir, _ = os.Getwd() // if it has been removed: a temporary one
 	}
-	r.Client = &protocol.Client{Name: in.name, All: in.log.All, Ended: ended, Lost: r.lost, Say: in.Tell,
+	r.Client = &protocol.Client{Name: in.name, API: in.fmu.api(), All: in.log.All, Ended: ended, Lost: r.lost, Say: in.Tell,
 		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
 	c := in.fmu.Description.CoSimulation
 	r.Limit, r.Serialises = o.Restarts, !o.NoState && c != nil && c.CanGetAndSetFMUState && c.CanSerializeFMUState
@@ -188,7 +188,7 @@ func quoted(lines []string) (out []string) {
 // open starts the process and loads the library in it.
 func (r *remote) open(ctx context.Context) error {
 	f := r.in.fmu
-	file := capi.File{Chdir: f.chdir}
+	file := capi.File{Chdir: f.chdir, API: f.api()}
 	if r.host == "" {
 		if err := f.prepareElsewhere(ctx); err != nil {
 			return err
@@ -200,7 +200,7 @@ func (r *remote) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.in.sym = protocol.Symbols(l.Shown)
+	r.in.sym = protocol.Symbols(l.Shown, f.api())
 	err = f.judgeElsewhere(l.Shown, l.Changes, l.Failed)
 	if err != nil && r.host != "" {
 		err = fmt.Errorf("host %s: %w", r.host, err)
@@ -299,7 +299,7 @@ func (r *remote) lost(call string, cause error) error {
 	switch {
 	case end != nil && end.Lost && !r.Serialises:
 		e.Remedy = "the FMU cannot serialise its state, so no run goes on after the loss of its host"
-	case end == nil || !end.Crash || r.Limit > 0, call == capi.Terminate.String(), call == capi.FreeInstance.String():
+	case end == nil || !end.Crash || r.Limit > 0, call == r.in.is(capi.Terminate).String(), call == r.in.is(capi.FreeInstance).String():
 	case serialises:
 		e.Remedy = "--on-crash restart goes on after a crash; --debug calls=FILE shows the calls up to it, for the exporter"
 	default:

@@ -66,12 +66,12 @@ func use(t *testing.T, f *FMU, l Launcher, run func(*native.Batch)) string {
 	note(in.SetDebugLogging(true, []string{"a", "b"}))
 	note(in.SetupExperiment(Experiment{Start: 0.5, Stop: &stop, Tolerance: &tolerance}))
 	note(in.SetReal([]description.ValueReference{20, 21}, []float64{1.5, -2}))
-	note(in.SetInteger([]description.ValueReference{20, 21}, []int32{math.MinInt32, math.MaxInt32}))
+	note(in.SetInteger([]description.ValueReference{20, 21}, []int64{math.MinInt32, math.MaxInt32}))
 	note(in.SetBoolean([]description.ValueReference{20, 21}, []bool{true, false}))
 	note(in.SetString([]description.ValueReference{1, 2}, []string{"", "größer"}))
 	note(in.EnterInitializationMode())
 	note(in.ExitInitializationMode())
-	reals, integers, booleans, texts := make([]float64, 2), make([]int32, 2), make([]bool, 2), make([]string, 3)
+	reals, integers, booleans, texts := make([]float64, 2), make([]int64, 2), make([]bool, 2), make([]string, 3)
 	note(in.GetReal([]description.ValueReference{21, 20}, reals))
 	note(in.GetInteger([]description.ValueReference{21, 20}, integers))
 	note(in.GetBoolean([]description.ValueReference{20, 21}, booleans))
@@ -80,7 +80,7 @@ func use(t *testing.T, f *FMU, l Launcher, run func(*native.Batch)) string {
 		BooleanIn: []description.ValueReference{31}, BooleanOut: []description.ValueReference{31}, DerivativeOrders: 2})
 	must(t, err)
 	for i := range 3 {
-		s.RealIn[0], s.IntegerIn[0], s.BooleanIn[0], s.Derivatives[0] = float64(i), int32(i), int32(i%2), 0.5
+		s.RealIn[0], s.IntegerIn[0], s.BooleanIn[0], s.Derivatives[0] = float64(i), int64(i), int32(i%2), 0.5
 		_, err := s.Step(0.5+float64(i)/10, 0.1, true)
 		note(err)
 	}
@@ -109,7 +109,7 @@ func use(t *testing.T, f *FMU, l Launcher, run func(*native.Batch)) string {
 	_, err = in.GetStringStatus(PendingStatus)
 	note(err)
 	// A function that fails.
-	note(in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(capi.DoStep), int32(StatusDiscard), 1}))
+	note(in.SetInteger([]description.ValueReference{100, 101, 102}, []int64{int64(capi.DoStep), int64(StatusDiscard), 1}))
 	_, err = s.Step(0.8, 0.1, true)
 	note(err)
 	note(in.GetReal(make([]description.ValueReference, 20), make([]float64, 20)))

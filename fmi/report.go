@@ -36,7 +36,7 @@ func functionName(t native.Tag) string {
 		return Loads
 	case ending:
 		return Ends
-	case f < 0 || f >= int(capi.NumFunctions):
+	case f < 0 || capi.Function(f).Number() >= capi.NumFunctions:
 		return ""
 	default:
 		return capi.Function(f).String()

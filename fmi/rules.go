@@ -19,6 +19,11 @@ var (
 		Doc:    "An FMU for tool coupling lists its requirements in documentation/externalDependencies.txt or .html.",
 		Remedy: "ask the supplier of the FMU what to install",
 	}
+	ruleClocks = &diag.Rule{
+		ID: "FA13", Level: diag.Error, Ref: "fmi3 18",
+		Doc:    "No Clock is an input or output: macrostep does not tick Clocks yet, and what depends on them would not be computed.",
+		Remedy: "export the FMU without Clocks, for example with the clocked part sampled inside",
+	}
 	ruleDocumentation = &diag.Rule{
 		ID: "FA12", Level: diag.Info, Ref: "fmi2 11",
 		Doc:    "An FMU has documentation/index.html, and licences in documentation/licenses.",
@@ -29,5 +34,5 @@ var (
 // Rules lists the rules on the content of an FMU that Open checks. It also checks
 // description.Rules.
 func Rules() []*diag.Rule {
-	return []*diag.Rule{ruleNoDescription, ruleTool, ruleToolNeeds, ruleDocumentation}
+	return []*diag.Rule{ruleNoDescription, ruleTool, ruleToolNeeds, ruleClocks, ruleDocumentation}
 }

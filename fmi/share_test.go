@@ -23,14 +23,14 @@ func must(tb testing.TB, err error) {
 }
 
 // instances asks an FMU how many instances its library has had in this process.
-func instances(t *testing.T, f *fmi.FMU) int32 {
+func instances(t *testing.T, f *fmi.FMU) int64 {
 	t.Helper()
 	in, err := f.Instantiate("x", fmi.InstanceOptions{})
 	must(t, err)
 	must(t, in.SetupExperiment(fmi.Experiment{}))
 	must(t, in.EnterInitializationMode())
 	must(t, in.ExitInitializationMode())
-	n := make([]int32, 1)
+	n := make([]int64, 1)
 	must(t, in.GetInteger([]description.ValueReference{2}, n))
 	must(t, in.Free())
 	return n[0]
@@ -64,7 +64,7 @@ func TestShare(t *testing.T) {
 			t.Fatalf("FMU %d: %+v", k, f)
 		}
 	}
-	for want := int32(1); want <= 3; want++ {
+	for want := int64(1); want <= 3; want++ {
 		if got := instances(t, fs[want]); got != want {
 			t.Errorf("instance %d of the library is number %d", want, got)
 		}

@@ -26,7 +26,7 @@ func TestSaveFails(t *testing.T) {
 			start(t, in)
 			all, steppers = append(all, in), append(steppers, stepper(t, in, plan))
 		}
-		must(t, all[1].SetInteger([]description.ValueReference{100, 101}, []int32{int32(capi.GetFMUState), int32(StatusErr)}))
+		must(t, all[1].SetInteger([]description.ValueReference{100, 101}, []int64{int64(capi.GetFMUState), int64(StatusErr)}))
 		g, err := NewBatch(steppers)
 		must(t, err)
 		states := make([]*FMUState, len(all))

@@ -1,6 +1,9 @@
 package fmi
 
 import (
+	"slices"
+	"unsafe"
+
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
@@ -22,17 +25,19 @@ type StepPlan struct {
 // one instance in one crossing into C, without allocation. The caller fills the
 // input slices, calls Step and reads the output slices.
 //
-// The slices are C memory. Free of the instance makes them nil; copies of them must
+// The slices are C memory, or copies of it if the types differ there. Free of the instance makes them nil; copies of them must
 // not be used afterwards. Boolean inputs are 0 or 1; Boolean outputs other than 0
 // are true.
 type Stepper struct {
-	RealIn               []float64
-	IntegerIn, BooleanIn []int32
+	RealIn    []float64
+	IntegerIn []int64
+	BooleanIn []int32
 	// Derivatives holds the derivatives at the start of the step: order 1 of all
 	// inputs in DerivativeIn, then order 2, and so on.
-	Derivatives            []float64
-	RealOut                []float64
-	IntegerOut, BooleanOut []int32
+	Derivatives []float64
+	RealOut     []float64
+	IntegerOut  []int64
+	BooleanOut  []int32
 
 	// NoRestoreBefore is the argument noRestoreBefore of DoStep.
 	NoRestoreBefore bool
@@ -42,6 +47,7 @@ type Stepper struct {
 	recs  []native.Record // set…, doStep, get…
 	fns   []capi.Function // of each record
 	do    int             // index of doStep
+	edges []*edge
 }
 
 // NewStepper prepares the calls of a plan. The error is a *UsageError if the FMU does
@@ -67,7 +73,7 @@ func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
 // the memory, also after an error.
 func (s *Stepper) build(p StepPlan) error {
 	in := s.in
-	const others = 7 // calls of a step without those for derivatives
+	const others = 1 + 2*len(ctypes) // at most so many calls of a step without those for derivatives
 	recs, err := native.Slice[native.Record](&in.mem, others+p.DerivativeOrders)
 	if err != nil {
 		return err
@@ -75,30 +81,40 @@ func (s *Stepper) build(p StepPlan) error {
 	s.recs = recs[:0]
 	s.batch = in.mem.Batch()
 
-	if s.RealIn, err = access[float64](s, capi.SetReal, p.RealIn); err != nil {
-		return err
+	for _, x := range []struct {
+		vr       []description.ValueReference
+		kind     description.BaseType
+		reals    *[]float64
+		integers *[]int64
+		booleans *[]int32
+	}{
+		{p.RealIn, description.Real, &s.RealIn, nil, nil},
+		{p.IntegerIn, description.Integer, nil, &s.IntegerIn, nil},
+		{p.BooleanIn, description.Boolean, nil, nil, &s.BooleanIn},
+		{nil, description.Real, nil, nil, nil}, // derivatives and the step
+		{p.RealOut, description.Real, &s.RealOut, nil, nil},
+		{p.IntegerOut, description.Integer, nil, &s.IntegerOut, nil},
+		{p.BooleanOut, description.Boolean, nil, nil, &s.BooleanOut},
+	} {
+		switch {
+		case x.reals == nil && x.integers == nil && x.booleans == nil:
+			if err = s.derivatives(p); err != nil {
+				return err
+			}
+			s.do = len(s.recs)
+			err = s.add(capi.DoStep, native.Record{})
+		case x.reals != nil:
+			*x.reals, err = access[float64](s, x.kind, x.vr)
+		case x.integers != nil:
+			*x.integers, err = access[int64](s, x.kind, x.vr)
+		default:
+			*x.booleans, err = access[int32](s, x.kind, x.vr)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if s.IntegerIn, err = access[int32](s, capi.SetInteger, p.IntegerIn); err != nil {
-		return err
-	}
-	if s.BooleanIn, err = access[int32](s, capi.SetBoolean, p.BooleanIn); err != nil {
-		return err
-	}
-	if err := s.derivatives(p); err != nil {
-		return err
-	}
-	s.do = len(s.recs)
-	if err := s.add(capi.DoStep, native.Record{Sig: native.SigIFFI}); err != nil {
-		return err
-	}
-	if s.RealOut, err = access[float64](s, capi.GetReal, p.RealOut); err != nil {
-		return err
-	}
-	if s.IntegerOut, err = access[int32](s, capi.GetInteger, p.IntegerOut); err != nil {
-		return err
-	}
-	s.BooleanOut, err = access[int32](s, capi.GetBoolean, p.BooleanOut)
-	return err
+	return nil
 }
 
 // add completes a record for f and appends it.
@@ -107,7 +123,10 @@ func (s *Stepper) add(f capi.Function, r native.Record) error {
 	if err := in.supports(f); err != nil {
 		return err
 	}
-	r.Fn, r.Int[0], r.Tag = in.sym[f], in.comp, in.tag.Of(uint8(f))
+	if f == capi.DoStep {
+		in.stepResults(&r)
+	}
+	r.Fn, r.Sig, r.Int[0], r.Tag = in.sym[f], in.is(f).Signature(), in.comp, in.tag.Of(uint8(in.is(f)))
 	if s.do >= 0 && f != capi.DoStep {
 		r.Tag |= native.Stepped
 	}
@@ -119,21 +138,59 @@ func (s *Stepper) add(f capi.Function, r native.Record) error {
 	return nil
 }
 
-// access adds a getter or setter for the references and returns its values.
-func access[T number](s *Stepper, f capi.Function, vr []description.ValueReference) ([]T, error) {
+// access adds the getters or setters of variables of a kind and returns their values: those in C memory if they have the same
+// type there, else a copy with an edge.
+func access[T float64 | int64 | int32](s *Stepper, kind description.BaseType, vr []description.ValueReference) ([]T, error) {
 	if len(vr) == 0 {
 		return nil, nil
 	}
-	refs, err := native.Slice[uint32](&s.in.mem, len(vr))
+	groups, err := s.in.groups(kind, vr)
 	if err != nil {
 		return nil, err
 	}
-	putNumbers(refs, vr)
-	v, err := native.Slice[T](&s.in.mem, len(vr))
-	if err != nil {
-		return nil, err
+	var values []T
+	for _, g := range groups {
+		f := g.get
+		if s.do < 0 {
+			f = g.set
+		}
+		refs, err := native.Slice[uint32](&s.in.mem, len(g.refs))
+		if err != nil {
+			return nil, err
+		}
+		copy(refs, g.refs)
+		c, err := native.Slice[uint64](&s.in.mem, (g.n*int(g.size)+7)/8)
+		if err != nil {
+			return nil, err
+		}
+		r := native.Record{}
+		copy(r.Int[1:], []uintptr{native.Address(refs), uintptr(len(refs)), native.Address(c)})
+		if s.in.api == capi.V3 {
+			r.Int[4] = uintptr(g.n)
+		}
+		if err := s.add(f, r); err != nil {
+			return nil, err
+		}
+		var one T
+		_, floats := any(one).(float64)
+		same := floats == (g.storage == description.StoreFloat64) && unsafe.Sizeof(one) == g.size
+		if len(groups) == 1 && same && g.inOrder() && kind != description.Integer {
+			return unsafe.Slice((*T)(unsafe.Pointer(&c[0])), g.n), nil
+		}
+		if values == nil {
+			values = make([]T, len(vr))
+		}
+		g.refs, g.index, g.at = slices.Clone(g.refs), slices.Clone(g.index), slices.Clone(g.at)
+		e := &edge{group: g, f: f, record: len(s.recs) - 1, set: s.do < 0, c: native.Address(c), vr: vr}
+		e.reals, _ = any(values).([]float64)
+		e.integers, _ = any(values).([]int64)
+		e.booleans, _ = any(values).([]int32)
+		if err := e.fill(s.in); err != nil {
+			return nil, err
+		}
+		s.edges = append(s.edges, e)
 	}
-	return v, s.add(f, native.Record{Int: [12]uintptr{1: native.Address(refs), 2: uintptr(len(vr)), 3: native.Address(v)}})
+	return values, nil
 }
 
 // derivatives adds a setter of input derivatives for each order, since some FMUs
@@ -172,9 +229,9 @@ func (s *Stepper) derivatives(p StepPlan) error {
 		for k := range orders {
 			orders[k] = int32(order + 1)
 		}
-		err = s.add(f, native.Record{Int: [12]uintptr{1: native.Address(refs), 2: uintptr(n),
-			3: native.Address(orders), 4: native.Address(s.Derivatives[order*n:])}})
-		if err != nil {
+		r := native.Record{}
+		copy(r.Int[1:], []uintptr{native.Address(refs), uintptr(n), native.Address(orders), native.Address(s.Derivatives[order*n:])})
+		if err := s.add(f, r); err != nil {
 			return err
 		}
 	}
@@ -222,7 +279,7 @@ func (s *Stepper) Step(t, h float64, read bool) (Status, error) {
 
 // Read reads the outputs, for example during and after the initialisation.
 func (s *Stepper) Read() error {
-	if st := s.in.State(); !legal(capi.GetReal).has(st) {
+	if st := s.in.State(); !s.in.legal(capi.GetReal, st) {
 		return s.in.refuse(capi.GetReal, st)
 	}
 	_, err := s.carryOut(s.do+1, len(s.recs), s.in.now(), 0)
@@ -233,7 +290,7 @@ func (s *Stepper) Read() error {
 // It is not needed before Step. In stepComplete no output may be read between Write
 // and the next step (checklist fmi2 44).
 func (s *Stepper) Write() error {
-	if st := s.in.State(); !legal(capi.SetReal).has(st) {
+	if st := s.in.State(); !s.in.legal(capi.SetReal, st) {
 		return s.in.refuse(capi.SetReal, st)
 	}
 	n := s.do
@@ -249,6 +306,9 @@ func (s *Stepper) Write() error {
 func (s *Stepper) carryOut(lo, hi int, t, h float64) (Status, error) {
 	if lo >= hi {
 		return StatusOK, nil
+	}
+	if err := s.store(lo); err != nil {
+		return StatusErr, err
 	}
 	in, b := s.in, s.batch
 	last := lo
@@ -272,10 +332,17 @@ func (s *Stepper) carryOut(lo, hi int, t, h float64) (Status, error) {
 
 // outcome returns the last status other than OK of the records lo to last.
 func (s *Stepper) outcome(lo, last int) (Status, error) {
-	if s.batch.Worst == 0 && !s.in.single {
+	if err := s.load(s.recs[lo:last+1], lo); err != nil {
+		return StatusErr, err
+	}
+	stepped := lo <= s.do && s.do <= last
+	if s.batch.Worst == 0 && !s.in.single && !(stepped && s.in.endedEarly()) {
 		return StatusOK, nil
 	}
 	worst, from := lastNotOK(s.recs[lo : last+1])
+	if !native.Stops(int32(worst)) && stepped && s.in.endedEarly() {
+		worst, from = StatusDiscard, s.do-lo
+	}
 	if worst == StatusOK {
 		return StatusOK, nil
 	}

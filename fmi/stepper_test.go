@@ -36,7 +36,7 @@ func fill(s *Stepper, seed uint64) {
 		s.Derivatives[k] = r.NormFloat64()
 	}
 	for k := range s.IntegerIn {
-		s.IntegerIn[k] = int32(r.Uint32())
+		s.IntegerIn[k] = int64(int32(r.Uint32()))
 	}
 	for k := range s.BooleanIn {
 		s.BooleanIn[k] = int32(r.IntN(2))
@@ -50,7 +50,7 @@ func TestStepper(t *testing.T) {
 	a, c := running(t, f, "a"), running(t, f, "c")
 	s := stepper(t, a, plan)
 	real := make([]float64, 4)
-	ints := make([]int32, 3)
+	ints := make([]int64, 3)
 	flags := make([]bool, 1)
 	for k := range 50 {
 		fill(s, uint64(k))
@@ -154,7 +154,7 @@ func TestStepperStops(t *testing.T) {
 					s.IntegerIn[0] = 0
 				}
 				_, err := s.Step(0, 1, true)
-				steps := make([]int32, 1)
+				steps := make([]int64, 1)
 				saved := in.state
 				in.state = StateStepComplete
 				if fn == capi.GetInteger {
@@ -163,7 +163,7 @@ func TestStepperStops(t *testing.T) {
 					must(t, in.GetInteger([]description.ValueReference{110}, steps))
 				}
 				in.state = saved
-				wantSteps := int32(1)
+				wantSteps := int64(1)
 				if fn < capi.DoStep && fn >= capi.SetReal && st != StatusWarning {
 					wantSteps = 0
 				}
@@ -301,7 +301,7 @@ func TestNoAllocations(t *testing.T) {
 	g, err := NewBatch(s)
 	must(t, err)
 	in := s[0].in
-	vr, v, n := []description.ValueReference{0, 5}, make([]float64, 2), make([]int32, 2)
+	vr, v, n := []description.ValueReference{0, 5}, make([]float64, 2), make([]int64, 2)
 	b := make([]bool, 2)
 	state, err := in.GetFMUState(nil)
 	must(t, err)
@@ -344,7 +344,7 @@ func TestFloatingPointModes(t *testing.T) {
 	s := members(t, 2, InstanceOptions{Log: c.log})
 	var entered [2]float64
 	for k, m := range s {
-		must(t, m.in.SetInteger([]description.ValueReference{112, 113}, []int32{int32(1 - k), 1}))
+		must(t, m.in.SetInteger([]description.ValueReference{112, 113}, []int64{int64(1 - k), 1}))
 	}
 	g, err := NewBatch(s)
 	must(t, err)

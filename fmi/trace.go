@@ -108,8 +108,9 @@ func (b *line) real(v float64) { *b = strconv.AppendFloat(*b, v, 'g', -1, 64) }
 
 // describe appends the arguments and results of a call.
 func (b *line) describe(f capi.Function, r *native.Record) {
-	for k := range capi.Shapes[f] {
-		a := &capi.Shapes[f][k]
+	shape := f.Shape()
+	for k := range shape {
+		a := &shape[k]
 		if a.Name == "" {
 			continue
 		}

@@ -1,160 +1,308 @@
 package fmi
 
 import (
+	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/internal/capi"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// number is a numeric type with the same layout in Go and C.
-type number interface{ ~float64 | ~int32 }
-
-// putNumbers copies the numbers of value references.
-func putNumbers(to []uint32, vr []description.ValueReference) {
-	for k, r := range vr {
-		to[k] = r.Number()
+// stage prepares the call of a getter or setter and returns the address of its values in C memory, which are not cleared.
+func (in *Instance) stage(f capi.Function, g *group) (values uintptr, err error) {
+	if err := in.begin(f); err != nil || len(g.refs) == 0 {
+		return 0, err
 	}
-}
-
-// references copies value references to C memory.
-func (in *Instance) references(f capi.Function, vr []description.ValueReference, values int) (uintptr, error) {
-	if len(vr) != values {
-		return 0, in.argument(f, "%d value references for %d values", len(vr), values)
-	}
-	b, err := native.BufferSlice[uint32](&in.vrBuf, len(vr))
+	refs, err := native.BufferSlice[uint32](&in.vrBuf, len(g.refs))
 	if err != nil {
 		return 0, in.argument(f, "%v", err)
 	}
-	putNumbers(b, vr)
-	return native.Address(b), nil
+	copy(refs, g.refs)
+	b, err := native.BufferSlice[byte](&in.valBuf, g.n*int(g.size))
+	if err != nil {
+		return 0, in.argument(f, "%v", err)
+	}
+	values = native.Address(b)
+	r := in.prepare(f, in.comp, native.Address(refs), uintptr(len(refs)), values, uintptr(g.n))
+	switch g.storage {
+	case description.StoreText:
+		clear(b)
+	case description.StoreBinary:
+		clear(b)
+		sizes, err := native.BufferSlice[uintptr](&in.auxBuf, g.n)
+		if err != nil {
+			return 0, in.argument(f, "%v", err)
+		}
+		clear(sizes)
+		copy(r.Int[3:], []uintptr{native.Address(sizes), values, uintptr(g.n)})
+	}
+	return values, nil
 }
 
-// stage prepares a getter or setter and returns its values in C memory, not cleared;
-// nil if there is nothing to call.
-func stage[T any](in *Instance, f capi.Function, vr []description.ValueReference, values int) ([]T, error) {
+// list is the values of a call: one of its slices.
+type list struct {
+	reals    []float64
+	integers []int64
+	booleans []bool
+	texts    []string
+}
+
+func (l *list) len() int { return len(l.reals) + len(l.integers) + len(l.booleans) + len(l.texts) }
+
+func (l *list) at(k int) (v value) {
+	switch {
+	case l.reals != nil:
+		v.real = l.reals[k]
+	case l.integers != nil:
+		v.integer = l.integers[k]
+	case l.booleans != nil:
+		v.integer = int64(flag(l.booleans[k]))
+	default:
+		v.text = l.texts[k]
+	}
+	return v
+}
+
+func (l *list) put(k int, v value) {
+	switch {
+	case l.reals != nil:
+		l.reals[k] = v.real
+	case l.integers != nil:
+		l.integers[k] = v.integer
+	case l.booleans != nil:
+		l.booleans[k] = v.integer != 0
+	default:
+		l.texts[k] = v.text
+	}
+}
+
+// access returns the calls for variables of a kind, of which there are n values.
+func (in *Instance) access(f capi.Function, kind description.BaseType, vr []description.ValueReference, n int) ([]group, error) {
 	if err := in.begin(f); err != nil {
 		return nil, err
 	}
-	p, err := in.references(f, vr, values)
-	if err != nil || len(vr) == 0 {
-		return nil, err
+	if len(vr) != n {
+		return nil, in.argument(f, "%d value references for %d values", len(vr), n)
 	}
-	b, err := native.BufferSlice[T](&in.valBuf, values)
-	if err != nil {
-		return nil, in.argument(f, "%v", err)
+	if n == 0 {
+		return nil, nil
 	}
-	r := in.aim(f, native.SigInts)
-	r.Int[0], r.Int[1], r.Int[2], r.Int[3] = in.comp, p, uintptr(len(vr)), native.Address(b)
-	return b, nil
+	return in.groups(kind, vr)
 }
 
-func getNumbers[T number](in *Instance, f capi.Function, vr []description.ValueReference, v []T) error {
-	b, err := stage[T](in, f, vr, len(v))
-	if b == nil {
-		return err
+// get reads variables of a kind.
+func (in *Instance) get(kind description.BaseType, vr []description.ValueReference, to list) error {
+	groups, err := in.access(oldTypes[kind].get, kind, vr, to.len())
+	for i := range groups {
+		g := &groups[i]
+		p, err := in.stage(g.get, g)
+		if err == nil {
+			err = in.call(g.get)
+		}
+		if err != nil {
+			return err
+		}
+		if g.storage == description.StoreFloat64 && g.inOrder() {
+			copy(to.reals, unsafe.Slice((*float64)(native.Pointer(p)), g.n))
+			continue
+		}
+		for i, k := range g.index {
+			at := p + uintptr(g.at[i])*g.size
+			switch g.storage {
+			case description.StoreText:
+				to.texts[k] = capi.ValidUTF8(native.String(*(*uintptr)(native.Pointer(at)), native.MaxString))
+			case description.StoreBinary:
+				size := *(*uintptr)(native.Pointer(in.rec.Int[3] + 8*uintptr(g.at[i])))
+				to.texts[k] = native.Copy(*(*uintptr)(native.Pointer(at)), min(size, capi.MaxState))
+			default:
+				v, ok := loadValue(g.storage, at)
+				if !ok {
+					return in.unfit(g.get, vr[k], v, g.storage)
+				}
+				to.put(k, v)
+			}
+		}
 	}
-	return fetch(in, f, b, v)
+	return err
 }
 
-// fetch makes the prepared call of a getter and copies its values from C memory.
-func fetch[T number](in *Instance, f capi.Function, from, to []T) error {
-	if err := in.call(f); err != nil {
-		return err
+// set writes variables of a kind.
+func (in *Instance) set(kind description.BaseType, vr []description.ValueReference, from list) error {
+	groups, err := in.access(oldTypes[kind].set, kind, vr, from.len())
+	for i := range groups {
+		g := &groups[i]
+		p, err := in.stage(g.set, g)
+		if err != nil {
+			return err
+		}
+		if kind == description.String || g.arrays {
+			if err = in.setWhole(g, p, vr, &from); err != nil {
+				return err
+			}
+			continue
+		}
+		if g.storage == description.StoreFloat64 && g.inOrder() {
+			copy(unsafe.Slice((*float64)(native.Pointer(p)), g.n), from.reals)
+		} else if err := in.storeAll(g, p, vr, &from); err != nil {
+			return err
+		}
+		if err := in.call(g.set); err != nil {
+			return err
+		}
 	}
-	copy(to, from)
+	return err
+}
+
+// storeAll stores the values of a call without arrays.
+func (in *Instance) storeAll(g *group, p uintptr, vr []description.ValueReference, from *list) error {
+	for i, k := range g.index {
+		if v := from.at(k); !storeValue(g.storage, p+uintptr(g.at[i])*g.size, v) {
+			return in.unfit(g.set, vr[k], v, g.storage)
+		}
+	}
 	return nil
 }
 
-// convert reads variables whose values have another type in C.
-func convert[C, T any](in *Instance, f capi.Function, vr []description.ValueReference, v []T, from func(C) T) error {
-	b, err := stage[C](in, f, vr, len(v))
-	if b == nil {
-		return err
+// setWhole makes the prepared call of a setter of texts or arrays, whose values are at p.
+func (in *Instance) setWhole(g *group, p uintptr, vr []description.ValueReference, from *list) error {
+	values, err := in.whole(g, from)
+	switch {
+	case err != nil:
+	case from.texts != nil:
+		err = in.strings(g, values)
+	default:
+		for at, v := range values {
+			if !storeValue(g.storage, p+uintptr(at)*g.size, v) {
+				return in.unfit(g.set, vr[g.index[max(0, slices.Index(g.at, at))]], v, g.storage)
+			}
+		}
 	}
-	clear(b)
-	if err := in.call(f); err != nil {
-		return err
+	if err == nil {
+		err = in.call(g.set)
 	}
-	for k := range v {
-		v[k] = from(b[k])
+	if err == nil {
+		in.remember(g, values)
 	}
-	return nil
+	return err
 }
 
-func setNumbers[T number](in *Instance, f capi.Function, vr []description.ValueReference, v []T) error {
-	b, err := stage[T](in, f, vr, len(v))
-	if b == nil {
-		return err
+// whole returns the values of all elements of a group: those given, and of arrays of which only some are given, the others as
+// they were set last, or their start values.
+func (in *Instance) whole(g *group, from *list) ([]value, error) {
+	values, given := make([]value, g.n), make([]bool, g.n)
+	for i, k := range g.index {
+		values[g.at[i]], given[g.at[i]] = from.at(k), true
 	}
-	copy(b, v)
-	return in.call(f)
+	first := 0
+	for k, size := range g.sizes {
+		set := in.arrays[g.refs[k]]
+		for at := range size {
+			x := in.fmu.byReference(description.ValueReference(g.refs[k]) | description.ValueReference(at)<<32)
+			switch to := &values[first+at]; {
+			case given[first+at]:
+			case set != nil:
+				*to = set[at]
+			case x == nil || !x.HasStart:
+				return nil, usage(in.name, "an array is set whole, and %s has no start value: set all its elements", x.Array.Name)
+			default:
+				*to = value{x.StartReal, x.StartInteger + int64(flag(x.StartBoolean)), x.StartString}
+			}
+		}
+		first += size
+	}
+	return values, nil
+}
+
+// remember stores the elements of arrays that have been set, also in the memory of steppers that set other elements of them.
+func (in *Instance) remember(g *group, values []value) {
+	first := 0
+	for k, ref := range g.refs {
+		if g.sizes == nil || g.sizes[k] == 1 {
+			first++
+			continue
+		}
+		if in.arrays == nil {
+			in.arrays = map[uint32][]value{}
+		}
+		set := slices.Clone(values[first : first+g.sizes[k]])
+		in.arrays[ref] = set
+		first += g.sizes[k]
+		for _, s := range in.steppers {
+			for _, e := range s.edges {
+				e.refresh(ref, set)
+			}
+		}
+	}
 }
 
 // GetReal reads variables of type Real; v must be as long as vr. After Discard,
 // which is an error, a value is not available; v is then unchanged.
 func (in *Instance) GetReal(vr []description.ValueReference, v []float64) error {
-	return getNumbers(in, capi.GetReal, vr, v)
+	return in.get(description.Real, vr, list{reals: v})
 }
 
 // SetReal writes variables of type Real; v must be as long as vr. After Discard,
 // which is an error, a value was rejected; the instance remains usable.
 func (in *Instance) SetReal(vr []description.ValueReference, v []float64) error {
-	return setNumbers(in, capi.SetReal, vr, v)
+	return in.set(description.Real, vr, list{reals: v})
 }
 
 // GetInteger reads variables of type Integer or Enumeration like GetReal.
-func (in *Instance) GetInteger(vr []description.ValueReference, v []int32) error {
-	return getNumbers(in, capi.GetInteger, vr, v)
+func (in *Instance) GetInteger(vr []description.ValueReference, v []int64) error {
+	return in.get(description.Integer, vr, list{integers: v})
 }
 
-// SetInteger writes variables of type Integer or Enumeration like SetReal.
-func (in *Instance) SetInteger(vr []description.ValueReference, v []int32) error {
-	return setNumbers(in, capi.SetInteger, vr, v)
+// SetInteger writes variables of type Integer or Enumeration like SetReal. A value that does not fit into the type of its
+// variable is a *UsageError.
+func (in *Instance) SetInteger(vr []description.ValueReference, v []int64) error {
+	return in.set(description.Integer, vr, list{integers: v})
 }
 
 // GetBoolean reads variables of type Boolean like GetReal.
 func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error {
-	return convert(in, capi.GetBoolean, vr, v, func(b int32) bool { return b != 0 })
+	return in.get(description.Boolean, vr, list{booleans: v})
 }
 
 // SetBoolean writes variables of type Boolean like SetReal.
 func (in *Instance) SetBoolean(vr []description.ValueReference, v []bool) error {
-	b, err := stage[int32](in, capi.SetBoolean, vr, len(v))
-	if b == nil {
-		return err
-	}
-	for k := range v {
-		b[k] = int32(flag(v[k]))
-	}
-	return in.call(capi.SetBoolean)
+	return in.set(description.Boolean, vr, list{booleans: v})
 }
 
-// GetString reads variables of type String like GetReal. It copies the strings
+// GetString reads variables of type String, or Binary as bytes, like GetReal. It copies the strings
 // (checklist fmi2 47); a null pointer becomes "".
 func (in *Instance) GetString(vr []description.ValueReference, v []string) error {
-	return convert(in, capi.GetString, vr, v, func(p uintptr) string { return capi.ValidUTF8(native.String(p, native.MaxString)) })
+	return in.get(description.String, vr, list{texts: v})
 }
 
-// SetString writes variables of type String like SetReal. It refuses strings with
+// SetString writes variables of type String or Binary like SetReal. It refuses Strings with
 // NUL, which ends a string in C.
 func (in *Instance) SetString(vr []description.ValueReference, v []string) error {
-	b, err := stage[uintptr](in, capi.SetString, vr, len(v))
-	if b == nil {
-		return err
-	}
-	if err := in.strings(capi.SetString, b, v); err != nil {
-		return err
-	}
-	return in.call(capi.SetString)
+	return in.set(description.String, vr, list{texts: v})
 }
 
-// strings copies strings to C memory and stores their addresses in pointers.
-func (in *Instance) strings(f capi.Function, pointers []uintptr, v []string) error {
+// strings copies texts to C memory and stores their addresses, and sizes of Binaries, in the memory of the prepared call.
+func (in *Instance) strings(g *group, v []value) error {
+	texts := make([]string, len(v))
+	for k := range v {
+		texts[k] = v[k].text
+	}
+	record := in.rec.Int
+	if g.storage == description.StoreBinary {
+		for k, s := range texts {
+			*(*uintptr)(native.Pointer(record[3] + 8*uintptr(k))) = uintptr(len(s))
+		}
+		return in.texts(g.set, record[4], texts, true)
+	}
+	return in.texts(g.set, record[3], texts, false)
+}
+
+// texts copies texts to C memory and stores their addresses from pointers on.
+func (in *Instance) texts(f capi.Function, pointers uintptr, v []string, binary bool) error {
 	total := 0
 	for _, s := range v {
-		if strings.ContainsRune(s, 0) {
+		if !binary && strings.ContainsRune(s, 0) {
 			return in.argument(f, "the string %q contains NUL, which ends a string in C", s)
 		}
 		total += len(s) + 1
@@ -166,7 +314,7 @@ func (in *Instance) strings(f capi.Function, pointers []uintptr, v []string) err
 	for k, s := range v {
 		copy(text, s)
 		text[len(s)] = 0
-		pointers[k] = native.Address(text)
+		*(*uintptr)(native.Pointer(pointers + 8*uintptr(k))) = native.Address(text)
 		text = text[len(s)+1:]
 	}
 	return nil
@@ -191,21 +339,55 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 		clear(dvUnknown)
 		return nil
 	}
-	vr, err := native.BufferSlice[uint32](&in.vrBuf, len(unknown)+len(known))
+	of, by, err := in.reals(unknown, known)
+	if err != nil {
+		return err
+	}
+	vr, err := native.BufferSlice[uint32](&in.vrBuf, len(of.refs)+len(by.refs))
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
-	v, err := native.BufferSlice[float64](&in.valBuf, len(unknown)+len(known))
+	v, err := native.BufferSlice[float64](&in.valBuf, of.n+by.n)
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
-	putNumbers(vr, unknown)
-	putNumbers(vr[len(unknown):], known)
-	copy(v, dvKnown)
-	r := in.aim(f, native.SigInts)
-	r.Int = [12]uintptr{in.comp, native.Address(vr), uintptr(len(unknown)), native.Address(vr[len(unknown):]), uintptr(len(known)),
-		native.Address(v), native.Address(v[len(known):])}
-	return fetch(in, f, v[len(known):], dvUnknown)
+	copy(vr, of.refs)
+	copy(vr[len(of.refs):], by.refs)
+	clear(v[:by.n])
+	for k, at := range by.at {
+		v[at] = dvKnown[k]
+	}
+	args := []uintptr{in.comp, native.Address(vr), uintptr(len(of.refs)), native.Address(vr[len(of.refs):]), uintptr(len(by.refs)),
+		native.Address(v), native.Address(v[by.n:])}
+	if in.api == capi.V3 {
+		args = append(slices.Insert(args, 6, uintptr(by.n)), uintptr(of.n))
+	}
+	in.prepare(f, args...)
+	if err := in.call(f); err != nil {
+		return err
+	}
+	for k, at := range of.at {
+		dvUnknown[k] = v[by.n+at]
+	}
+	return nil
+}
+
+// reals returns the groups of two lists of Reals, which must all be of the same type in C.
+func (in *Instance) reals(unknown, known []description.ValueReference) (of, by group, err error) {
+	for _, x := range []struct {
+		vr []description.ValueReference
+		to *group
+	}{{unknown, &of}, {known, &by}} {
+		groups, err := in.groups(description.Real, x.vr)
+		if err != nil {
+			return of, by, err
+		}
+		if len(groups) > 1 || groups[0].storage != description.StoreFloat64 {
+			return of, by, in.argument(capi.GetDirectionalDerivative, "only derivatives of and by variables of type Float64 are supported")
+		}
+		*x.to = groups[0]
+	}
+	return of, by, nil
 }
 
 // SetRealInputDerivatives sets derivatives of Real inputs of the given orders
@@ -230,15 +412,21 @@ func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, or
 	if b == nil {
 		return err
 	}
-	return fetch(in, f, b, v)
+	if err := in.call(f); err != nil {
+		return err
+	}
+	copy(v, b)
+	return nil
 }
 
 // derivatives prepares one of the two functions above and returns its values in C
 // memory; nil if there is nothing to call.
 func (in *Instance) derivatives(f capi.Function, vr []description.ValueReference, order []int32, values int) ([]float64, error) {
-	b, err := stage[float64](in, f, vr, values)
-	if b == nil {
+	if err := in.begin(f); err != nil || len(vr)+values == 0 {
 		return nil, err
+	}
+	if len(vr) != values {
+		return nil, in.argument(f, "%d value references for %d values", len(vr), values)
 	}
 	if len(order) != len(vr) {
 		return nil, in.argument(f, "%d value references for %d orders", len(vr), len(order))
@@ -254,6 +442,17 @@ func (in *Instance) derivatives(f capi.Function, vr []description.ValueReference
 		return nil, in.argument(f, "%v", err)
 	}
 	copy(o, order)
-	in.rec.Int[3], in.rec.Int[4] = native.Address(o), native.Address(b)
+	refs, err := native.BufferSlice[uint32](&in.vrBuf, len(vr))
+	if err != nil {
+		return nil, in.argument(f, "%v", err)
+	}
+	for k, v := range vr {
+		refs[k] = v.Number()
+	}
+	b, err := native.BufferSlice[float64](&in.valBuf, values)
+	if err != nil {
+		return nil, in.argument(f, "%v", err)
+	}
+	in.prepare(f, in.comp, native.Address(refs), uintptr(len(refs)), native.Address(o), native.Address(b), uintptr(values))
 	return b, nil
 }

@@ -45,7 +45,7 @@ func filled() *contents {
 	all := &c.all
 	all.n, all.small, all.word, all.x, all.z = math.MinInt, math.MinInt32, math.MaxUint64, math.Copysign(0, -1), complex(1, -2)
 	all.on, all.text, all.floats, all.arrays = true, "µ\x00", []float64{3, math.Pi}, [2][1]int{{-1}, {7}}
-	all.values = Values{Real: []float64{1.5}, Integer: []int32{math.MinInt32}, Boolean: []bool{true}, String: []string{"a", ""}}
+	all.values = Values{Real: []float64{1.5}, Integer: []int64{math.MinInt32}, Boolean: []bool{true}, String: []string{"a", ""}}
 	all.lists, all.any = [][]string{{"a"}, {"b", "c"}}, []struct{ x []float64 }{{[]float64{1}}, {[]float64{2, 3}}}
 	return c
 }
@@ -54,7 +54,7 @@ func filled() *contents {
 func empty() *contents {
 	c := &contents{list: []float64{9}, floats: make([]float64, 2)}
 	c.all.floats = make([]float64, 2)
-	c.all.values = Values{Real: make([]float64, 1), Integer: make([]int32, 1), Boolean: make([]bool, 1), String: make([]string, 2)}
+	c.all.values = Values{Real: make([]float64, 1), Integer: make([]int64, 1), Boolean: make([]bool, 1), String: make([]string, 2)}
 	return c
 }
 

@@ -82,7 +82,7 @@ func talkers(t testing.TB) (*master.System, []*kept) {
 		k.info.Watch = []master.Port{{Name: "twice"}}
 		k.eval = func(u, y []float64) { y[0] = 0.7*y[0] + 0.5*u[0] + float64(i+1) }
 		k.discrete = func(in, out *master.Values) {
-			out.Integer[0] += in.Integer[0]%7 + int32(i+1)
+			out.Integer[0] += in.Integer[0]%7 + int64(i+1)
 			out.Boolean[0] = !in.Boolean[0] || out.Integer[0]%3 == 0
 			out.String[0] = fmt.Sprintf("%.8s%d", in.String[0], out.Integer[0]%10)
 		}

@@ -386,7 +386,7 @@ func (x *Exec) coupleDiscrete(i int, t float64) {
 
 // copyMapped copies one discrete value, replaced by the table if it is a key there. An Integer becomes a Real by linear; nil = it
 // stays an Integer.
-func copyMapped(to *Values, in int, from *Values, out int, kind Kind, table map[int32]int32, linear *Linear) {
+func copyMapped(to *Values, in int, from *Values, out int, kind Kind, table map[int64]int64, linear *Linear) {
 	switch kind {
 	case Integer:
 		v := from.Integer[out]
@@ -401,7 +401,7 @@ func copyMapped(to *Values, in int, from *Values, out int, kind Kind, table map[
 	case Boolean:
 		v := from.Boolean[out]
 		if table != nil {
-			var n int32
+			var n int64
 			if v {
 				n = 1
 			}

@@ -278,7 +278,7 @@ func TestOverrideDiscrete(t *testing.T) {
 		out.String[0] = "by source"
 	}
 	table := wire("source.i", "sink.i")
-	table.Map = map[int32]int32{5: 50}
+	table.Map = map[int64]int64{5: 50}
 	set := func(name string, v master.Scalar) func(r *master.Run) error {
 		return func(r *master.Run) error { return variable(t, r, name).Set(v) }
 	}
@@ -292,7 +292,7 @@ func TestOverrideDiscrete(t *testing.T) {
 			return nil
 		}
 	}
-	whole := func(v int32) master.Scalar { return master.Scalar{Kind: master.Integer, Integer: v} }
+	whole := func(v int64) master.Scalar { return master.Scalar{Kind: master.Integer, Integer: v} }
 	steps := []func(r *master.Run) error{
 		set("source.i", whole(5)), set("sink.i", whole(6)), set("sink.b", master.Scalar{Kind: master.Boolean, Boolean: true}),
 		set("source.s", master.Scalar{Kind: master.String, Text: "x"}), set("sink.free", whole(7)), release("sink.i", "sink.b"), release("source.i", "source.s", "sink.free"),

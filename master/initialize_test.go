@@ -258,11 +258,11 @@ func TestInitAssumedLoop(t *testing.T) {
 
 // A ring of Booleans and Integers settles by repetition, or is named.
 func TestInitDiscreteLoop(t *testing.T) {
-	same := func(i int32) int32 { return i }
-	build := func(f, second func(int32) int32) *master.System {
+	same := func(i int64) int64 { return i }
+	build := func(f, second func(int64) int64) *master.System {
 		var subs []master.Subsystem
 		for k, name := range []string{"a", "b"} {
-			f := []func(int32) int32{f, second}[k]
+			f := []func(int64) int64{f, second}[k]
 			g := newFake(name, 0, 0)
 			g.info.DiscreteIn = []master.Port{{Name: "in", Kind: master.Integer}}
 			g.info.DiscreteOut = []master.Port{{Name: "out", Kind: master.Integer}}
@@ -271,11 +271,11 @@ func TestInitDiscreteLoop(t *testing.T) {
 		}
 		return system(t, subs, wire("a.out", "b.in"), wire("b.out", "a.in"))
 	}
-	r := initialized(t, build(func(i int32) int32 { return min(i+1, 7) }, same))
+	r := initialized(t, build(func(i int64) int64 { return min(i+1, 7) }, same))
 	if p := r.Point(); p.DiscreteOut[0].Integer[0] != 7 || p.DiscreteOut[1].Integer[0] != 7 || p.DiscreteIn[0].Integer[0] != 7 {
 		t.Errorf("%v %v", p.DiscreteOut, p.DiscreteIn)
 	}
-	_, err := begun(t, build(func(i int32) int32 { return 1 - i }, same))
+	_, err := begun(t, build(func(i int64) int64 { return 1 - i }, same))
 	if err == nil || !strings.Contains(err.Error(), "do not settle") || !strings.Contains(err.Error(), "a.in → a.out → b.in → b.out") {
 		t.Errorf("%v", err)
 	}

@@ -447,7 +447,7 @@ func (signals) Over(_ int, t, H float64) (start, end, mean float64) {
 	return 10 * t, 10 * (t + H), 10 * (t + H/2)
 }
 func (signals) Discrete(sub int, t float64, v *master.Values) {
-	v.Integer[0] = int32(10*t + 1e-9)
+	v.Integer[0] = int64(10*t + 1e-9)
 }
 
 // Signals from outside hold at a point from there on, from the initialisation; over a step a subsystem without input derivatives gets their mean.
@@ -459,7 +459,7 @@ func TestSignals(t *testing.T) {
 	f.discrete = func(in, out *master.Values) { out.Integer[0] = in.Integer[0] }
 	r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Start: 1, Stop: 2, Step: 0.5, Signals: signals{}})
 	start(t, r)
-	check := func(u, y float64, o int32) {
+	check := func(u, y float64, o int64) {
 		t.Helper()
 		p := r.Point()
 		if math.Abs(p.U[0]-u) > 1e-12 || math.Abs(p.Y[0]-y) > 1e-12 || p.DiscreteOut[0].Integer[0] != o {

@@ -11,7 +11,7 @@ import (
 type Scalar struct {
 	Kind    Kind
 	Real    float64
-	Integer int32 // also of an enumeration
+	Integer int64 // also of an enumeration
 	Boolean bool
 	Text    string
 }

@@ -85,7 +85,7 @@ func (l Level) String() string {
 // Values holds signals by kind. Within a kind the order is that of the ports.
 type Values struct {
 	Real    []float64
-	Integer []int32
+	Integer []int64
 	Boolean []bool
 	String  []string
 }

@@ -23,7 +23,7 @@ func (e Endpoint) String() string { return strings.TrimPrefix(e.Subsystem+"."+e.
 type Connection struct {
 	From, To Endpoint
 	Linear   *Linear         // Real only; nil = identity
-	Map      map[int32]int32 // Integer and Boolean (0, 1) only; values not in it pass unchanged
+	Map      map[int64]int64 // Integer and Boolean (0, 1) only; values not in it pass unchanged
 }
 
 // System is the frozen graph of coupled subsystems: u = L y + b over all Real
@@ -78,7 +78,7 @@ type transfer struct {
 	out       int  // index in Out, or among the discrete values of the kind
 	parameter int  // index in Params
 	linear    Linear
-	table     map[int32]int32
+	table     map[int64]int64
 }
 
 // discreteLink copies one Integer, Boolean or String.
@@ -88,7 +88,7 @@ type discreteLink struct {
 	out, in  int  // index among the values of the kind
 	fromPort int  // index in DiscreteOut
 	toPort   int  // index in DiscreteIn
-	table    map[int32]int32
+	table    map[int64]int64
 	linear   *Linear // for an Integer that becomes a Real; nil for all others
 }
 
@@ -315,7 +315,7 @@ func NewValues(ports []Port) Values {
 		n[p.Kind]++
 	}
 	return Values{
-		Real: make([]float64, n[Real]), Integer: make([]int32, n[Integer]),
+		Real: make([]float64, n[Real]), Integer: make([]int64, n[Integer]),
 		Boolean: make([]bool, n[Boolean]), String: make([]string, n[String]),
 	}
 }

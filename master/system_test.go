@@ -48,7 +48,7 @@ func TestConnectionsRefused(t *testing.T) {
 		{[]master.Connection{wire("a.s", "sys.b.i")}, "different types"},
 		{[]master.Connection{wire("a.n", "sys.b.flag")}, "different types"},
 		{[]master.Connection{{From: endpoint("a.n"), To: endpoint("sys.b.i"), Linear: double}}, "Real signals only"},
-		{[]master.Connection{{From: endpoint("a.y1"), To: endpoint("sys.b.u1"), Map: map[int32]int32{1: 2}}}, "does not apply to Real"},
+		{[]master.Connection{{From: endpoint("a.y1"), To: endpoint("sys.b.u1"), Map: map[int64]int64{1: 2}}}, "does not apply to Real"},
 	} {
 		_, err := master.NewSystem(build(), test.connections)
 		contains(t, test.connections, err, test.want)
@@ -253,7 +253,7 @@ func TestDiscreteSignals(t *testing.T) {
 	dst.info.DiscreteIn = []master.Port{
 		{Name: "i", Kind: master.Integer}, {Name: "j", Kind: master.Integer}, {Name: "b", Kind: master.Boolean}, {Name: "s", Kind: master.String}, {Name: "k", Kind: master.Integer},
 	}
-	n := int32(0)
+	n := int64(0)
 	src.discrete = func(_, out *master.Values) {
 		n++
 		out.Integer[0], out.Integer[1] = n, 100+n
@@ -261,14 +261,14 @@ func TestDiscreteSignals(t *testing.T) {
 		out.String[0] = strings.Repeat("x", int(n))
 	}
 	sys := system(t, []master.Subsystem{src, dst}, wire("src.j", "dst.i"),
-		master.Connection{From: endpoint("src.i"), To: endpoint("dst.j"), Map: map[int32]int32{2: 20, 3: 30}},
-		master.Connection{From: endpoint("src.b"), To: endpoint("dst.b"), Map: map[int32]int32{0: 1, 1: 0}},
+		master.Connection{From: endpoint("src.i"), To: endpoint("dst.j"), Map: map[int64]int64{2: 20, 3: 30}},
+		master.Connection{From: endpoint("src.b"), To: endpoint("dst.b"), Map: map[int64]int64{0: 1, 1: 0}},
 		wire("src.s", "dst.s"), wire("src.i", "dst.k"))
 	r := newRun(t, sys, master.Options{Stop: 4, Step: 1})
 	start(t, r)
 	for more := true; more; {
 		before := n
-		want := master.Values{Integer: []int32{100 + n, map[int32]int32{1: 1, 2: 20, 3: 30}[n], n}, Boolean: []bool{n%2 != 0}, String: []string{strings.Repeat("x", int(n))}}
+		want := master.Values{Integer: []int64{100 + n, map[int64]int64{1: 1, 2: 20, 3: 30}[n], n}, Boolean: []bool{n%2 != 0}, String: []string{strings.Repeat("x", int(n))}}
 		if n > 3 {
 			want.Integer[1] = n
 		}

@@ -58,10 +58,10 @@ func TestTransfers(t *testing.T) {
 	scaled := wire("maker.y1", "last.r")
 	scaled.Linear = &master.Linear{Gain: 2, Offset: 1}
 	widened := wire("maker.i", "real.r") // an Integer, by the table and then as a Real
-	widened.Linear, widened.Map = &master.Linear{Gain: 0.5, Offset: 1}, map[int32]int32{4: 7}
+	widened.Linear, widened.Map = &master.Linear{Gain: 0.5, Offset: 1}, map[int64]int64{4: 7}
 	real := newGiven("real")
 	table, inverted := wire("maker.i", "last.i"), wire("maker.b", "last.b")
-	table.Map, inverted.Map = map[int32]int32{4: 7}, map[int32]int32{1: 0}
+	table.Map, inverted.Map = map[int64]int64{4: 7}, map[int64]int64{1: 0}
 	m := maker()
 	s := system(t, []master.Subsystem{last, m, first, real}, wire("first.y1", "maker.r"), scaled, table, inverted, wire("maker.s", "last.s"), widened)
 	if len(s.Loops) != 0 {
@@ -86,7 +86,7 @@ func TestBadTransfers(t *testing.T) {
 	plain := newFake("plain", 0, 1)
 	plain.info.Params = kinds
 	linear, table := wire("maker.i", "other.i"), wire("maker.y1", "other.r")
-	linear.Linear, table.Map = &master.Linear{Gain: 2}, map[int32]int32{1: 2}
+	linear.Linear, table.Map = &master.Linear{Gain: 2}, map[int64]int64{1: 2}
 	for _, c := range []struct {
 		connections []master.Connection
 		want        string

@@ -395,7 +395,7 @@ func overflowed(steps []Step, last Value, target string) error {
 
 // coerceAt is Value.coerce, except at the connector of a system: without a type it accepts every
 // value, and item names are resolved at the FMU variable.
-func coerceAt(v Value, target *Variable, own map[string]int32, atSystem bool) (Value, error) {
+func coerceAt(v Value, target *Variable, own map[string]int64, atSystem bool) (Value, error) {
 	if atSystem && (target.Type == Unspecified || target.Type == Enumeration && v.Type == Enumeration && target.Items == nil) {
 		return v, nil
 	}

@@ -13,7 +13,7 @@ import (
 type stage struct {
 	gain, offset float64
 	t            *Transformation  // nil for a conversion of units
-	from, to     map[string]int32 // items, for a mapping by name
+	from, to     map[string]int64 // items, for a mapping by name
 
 	fromUnit, toUnit string // of a conversion
 	at               Place
@@ -45,11 +45,11 @@ func (s *stage) String() string {
 func (s *stage) linear() bool { return s.t == nil || s.t.Kind == Linear }
 
 // table returns a mapping by number.
-func (s *stage) table() (map[int32]int32, error) {
+func (s *stage) table() (map[int64]int64, error) {
 	if s.t.Kind != EnumerationMapping {
 		return s.t.Numbers, nil
 	}
-	out := make(map[int32]int32, len(s.t.Names))
+	out := make(map[int64]int64, len(s.t.Names))
 	for _, source := range slices.Sorted(maps.Keys(s.t.Names)) {
 		target := s.t.Names[source]
 		a, ok := s.from[source]
@@ -88,7 +88,7 @@ func compose(stages []stage) (change, error) {
 			return change{}, err
 		}
 		if all.table == nil {
-			all.table = make(map[int32]int32, len(next))
+			all.table = make(map[int64]int64, len(next))
 		}
 		for k, v := range all.table {
 			if w, ok := next[v]; ok {
@@ -101,7 +101,7 @@ func compose(stages []stage) (change, error) {
 			}
 		}
 	}
-	maps.DeleteFunc(all.table, func(from, to int32) bool { return from == to })
+	maps.DeleteFunc(all.table, func(from, to int64) bool { return from == to })
 	if len(all.table) == 0 {
 		all.table = nil
 	}
@@ -177,7 +177,7 @@ func (s *stage) applyNames(v Value) (Value, error) {
 }
 
 // toNumber returns a Boolean as 0 or 1, as in mappings.
-func toNumber(v bool) int32 {
+func toNumber(v bool) int64 {
 	if v {
 		return 1
 	}

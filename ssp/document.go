@@ -50,7 +50,7 @@ type Annotation struct {
 // EnumerationType is an enumeration defined in a file (ssp 18).
 type EnumerationType struct {
 	Name  string
-	Items map[string]int32 // by item name
+	Items map[string]int64 // by item name
 }
 
 // Element is a *System, a *Component, a *DictionaryReference or a *FunctionElement.
@@ -171,7 +171,7 @@ type Connector struct {
 type face struct {
 	unitName string
 	unit     *unit.Base // nil if not known; unitName is "" then
-	items    map[string]int32
+	items    map[string]int64
 }
 
 // setUnit copies the unit of another face if that has one.
@@ -210,7 +210,7 @@ const (
 type Transformation struct {
 	Kind           TransformationKind
 	Factor, Offset float64
-	Numbers        map[int32]int32   // Boolean (0, 1) and Integer
+	Numbers        map[int64]int64   // Boolean (0, 1) and Integer
 	Names          map[string]string // Enumeration, by item name
 	Place          Place
 }

@@ -1,6 +1,7 @@
 package ssp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -529,7 +530,7 @@ func (f *flattener) checkFace(in *instance, c *Connector, inner face, relative b
 }
 
 // differ describes the first difference of two enumerations; "" if they agree.
-func differ(a, b map[string]int32) string {
+func differ(a, b map[string]int64) string {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		switch n, ok := b[name]; {
 		case !ok:
@@ -710,7 +711,7 @@ func (w *walker) passNumbers(to port, at face, place Place, what way) {
 }
 
 // renumber returns an item that two enumerations number differently, the first by name.
-func renumber(a, b map[string]int32) (name string, is bool) {
+func renumber(a, b map[string]int64) (name string, is bool) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if n, both := b[name]; both && n != a[name] {
 			return name, true
@@ -754,7 +755,7 @@ func (f *flattener) convert(c *carrier, to face, at Place, what way) (out []stag
 }
 
 // checkTargets reports a value of a mapping that the target does not have (ssp 29).
-func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32, at Place, what way) bool {
+func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int64, at Place, what way) bool {
 	if s.t.Kind != IntegerMapping || typ != Enumeration || items == nil {
 		return true
 	}
@@ -879,6 +880,10 @@ func (f *flattener) flat(from, to end, path []edge) {
 // checkEnds reports variables that cannot be connected.
 func (f *flattener) checkEnds(from, to end, v, w *Variable, at Place) bool {
 	switch {
+	case v.MediaType != w.MediaType:
+		name := func(t string) string { return cmp.Or(t, "text") }
+		f.l.Report(ruleKinds, at, "%q holds %s and %q takes %s; only Binaries of the same mimeType can be connected",
+			from, name(v.MediaType), to, name(w.MediaType))
 	case v.Causality != string(Output) && v.Causality != string(CalculatedParameter):
 		f.l.Report(ruleKinds, at, "%q has the causality %s in its FMU; only an output or a calculated parameter can feed %q",
 			from, v.Causality, to)
@@ -917,15 +922,15 @@ func (f *flattener) checkNumbers(from, to end, v, w *Variable, at Place) {
 // target, with or without a mapping, because values that a mapping does not contain pass unchanged
 // (ssp 29). The numbers of an Integer are known only if it has bounds. A Structure is not checked:
 // it has no mappings that could be corrected.
-func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, table map[int32]int32, path []edge, at Place) bool {
+func (f *flattener) arrive(from, to end, v Variable, items map[string]int64, table map[int64]int64, path []edge, at Place) bool {
 	if len(items) == 0 || f.p.structure != nil {
 		return true
 	}
-	numbers := make(map[int32]bool, len(items))
+	numbers := make(map[int64]bool, len(items))
 	for _, n := range items {
 		numbers[n] = true
 	}
-	becomes := func(n int32) int32 {
+	becomes := func(n int64) int64 {
 		if to, mapped := table[n]; mapped {
 			return to
 		}
@@ -944,7 +949,7 @@ func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, tab
 				return false
 			}
 		}
-	case v.Type == Integer && table != nil && !v.within(func(n int32) bool { return numbers[becomes(n)] }):
+	case v.Type == Integer && table != nil && !v.within(func(n int64) bool { return numbers[becomes(n)] }):
 		f.l.Report(ruleEnumeration, at, "%q → %q: numbers that the mapping does not contain pass unchanged, but the target has only %s",
 			from, to, diag.ListItems(items))
 	}
@@ -956,12 +961,12 @@ const mostNumbers = 1000
 
 // within reports whether a condition holds for all numbers within the bounds of a variable. It
 // returns false if the variable has no bounds or a range of more than mostNumbers.
-func (to *Variable) within(holds func(int32) bool) bool {
+func (to *Variable) within(holds func(int64) bool) bool {
 	if to.Min == nil || to.Max == nil || *to.Max-*to.Min > mostNumbers {
 		return false
 	}
 	for x := *to.Min; x <= *to.Max; x++ {
-		if !holds(int32(x)) {
+		if !holds(int64(x)) {
 			return false
 		}
 	}
@@ -972,7 +977,7 @@ func (to *Variable) within(holds func(int32) bool) bool {
 // change.
 type change struct {
 	gain, offset float64
-	table        map[int32]int32
+	table        map[int64]int64
 }
 
 // compile returns the change of a signal from an FMU variable over a path.

@@ -13,7 +13,7 @@ import (
 // by hand. The summary has the connections as "from → to type gain offset table", the
 // values as "component variable value level others".
 func TestNasty(t *testing.T) {
-	abc, cba := map[string]int32{"A": 1, "B": 2, "C": 7}, map[string]int32{"A": 7, "B": 2, "C": 1}
+	abc, cba := map[string]int64{"A": 1, "B": 2, "C": 7}, map[string]int64{"A": 7, "B": 2, "C": 1}
 	calc := Out("q", ssp.Real)
 	calc.Causality = "calculatedParameter"
 	hold := dictionaries("d", dictionary(entry("n", "<ssc:Real/>")))
@@ -97,7 +97,7 @@ func TestNasty(t *testing.T) {
 			// mm: 1000 y + 7; cm: 100 y + 0.7; m: y + 0.007
 			"a.y → s.b.u Real 1 0.007 map[]\n", "SD1S"},
 		{"enumeration of a dictionary", bus(dictionary(entry("x", `<ssc:Enumeration name="e"/>`)), "", "", "", Mapping("Enumeration", "A", "A", "B", "B")), nil,
-			Fakes{"a": {Enum(Out("y", ssp.Enumeration), map[string]int32{"A": 1, "B": 2})}, "s.b": {Enum(In("u", ssp.Enumeration), map[string]int32{"A": 10, "B": 20})}},
+			Fakes{"a": {Enum(Out("y", ssp.Enumeration), map[string]int64{"A": 1, "B": 2})}, "s.b": {Enum(In("u", ssp.Enumeration), map[string]int64{"A": 10, "B": 20})}},
 			"a.y → s.b.u Enumeration 1 0 map[1:10 2:20]\n", "SD1S"},
 		{"integers through a dictionary", bus(dictionary(entry("x", "<ssc:Integer/>")), "", "", Mapping("Integer", 1, 2), Mapping("Integer", 2, 3)), nil,
 			Fakes{"a": {Out("y", ssp.Integer)}, "s.b": {In("u", ssp.Integer)}}, "a.y → s.b.u Integer 1 0 map[1:3 2:3]\n", "SD1S"},
@@ -211,11 +211,11 @@ func TestVanishing(t *testing.T) {
 // which must not mix the items up. Without any mapping, a connector that numbers the items
 // differently is only reported.
 func TestSplitMapping(t *testing.T) {
-	abc, cba := map[string]int32{"A": 1, "B": 2, "C": 7}, map[string]int32{"A": 7, "B": 2, "C": 1}
+	abc, cba := map[string]int64{"A": 1, "B": 2, "C": 7}, map[string]int64{"A": 7, "B": 2, "C": 1}
 	const ab, ba = `<ssc:Enumeration name="abc"/>`, `<ssc:Enumeration name="cba"/>`
 	swap := `<ssc:EnumerationMappingTransformation><ssc:MapEntry source="A" target="B"/></ssc:EnumerationMappingTransformation>`
 	for _, tt := range []struct {
-		from, to             map[string]int32
+		from, to             map[string]int64
 		inner, outer, inside string
 		id, message          string
 	}{

@@ -21,8 +21,9 @@ type Variable struct {
 	Unit                            string     // "" if none
 	UnitBase                        *unit.Base // nil if the dimension is not known
 	RelativeQuantity                bool
-	Items                           map[string]int32 // of an Enumeration, by name
+	Items                           map[string]int64 // of an Enumeration, by name
 	Min, Max                        *float64         // of Real and Integer; nil if unbounded
+	MediaType                       string           // of a String that holds a Binary of FMI 3.0; "" = text
 	// Settable is true if the variable can be set before the run: an input, or not constant
 	// and initial exact or approx (ssp 38).
 	Settable bool
@@ -147,7 +148,7 @@ type FlatConnection struct {
 	Gain, Offset float64
 	// Map replaces values of an Integer, Enumeration or Boolean (0, 1) input. Others pass
 	// unchanged. nil if no value changes.
-	Map   map[int32]int32
+	Map   map[int64]int64
 	Via   []string // connectors of systems on the path, in the direction of the signal
 	Bond  string   // power bond of the connection at the input, "" if none
 	Place Place    // of that connection
@@ -205,7 +206,7 @@ type SystemOutput struct {
 	Name         string
 	From         FlatEnd
 	Gain, Offset float64         // of a number
-	Map          map[int32]int32 // of other types, as of FlatConnection
+	Map          map[int64]int64 // of other types, as of FlatConnection
 	Unit         string          // of the connector; "" = that of From
 }
 
@@ -217,7 +218,7 @@ type SystemInput struct {
 	Quoted       string // Name in quotes, never ambiguous
 	To           FlatEnd
 	Gain, Offset float64
-	Map          map[int32]int32
+	Map          map[int64]int64
 	Place        Place
 }
 

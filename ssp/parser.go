@@ -89,7 +89,7 @@ func parseSized(element, text string) (Value, error) {
 	case err != nil:
 		return Value{Type: Integer}, fmt.Errorf("%q is not an integer of %d bits", text, bits)
 	case v >= math.MinInt32 && v <= math.MaxInt32:
-		return Value{Type: Integer, Int: int32(v)}, nil
+		return Value{Type: Integer, Int: int64(v)}, nil
 	case v < -exact || v > exact:
 		return Value{Type: Integer}, fmt.Errorf("%q is not exact as a Real or an Integer of FMI 2.0; give a Float64", text)
 	}

@@ -167,11 +167,11 @@ func (r *reader) names(d *Document) {
 // names are the units and enumerations that a file defines.
 type names struct {
 	units map[string]*unit.Base
-	items map[string]map[string]int32
+	items map[string]map[string]int64
 }
 
 func newNames(units []unit.Definition, enumerations []EnumerationType) *names {
-	n := &names{make(map[string]*unit.Base, len(units)), make(map[string]map[string]int32, len(enumerations))}
+	n := &names{make(map[string]*unit.Base, len(units)), make(map[string]map[string]int64, len(enumerations))}
 	for _, u := range units {
 		n.units[u.Name] = u.Base
 	}
@@ -476,7 +476,7 @@ func (p *parser) transformation(n *xmltree.Node) (t *Transformation, rest []*xml
 		case EnumerationMapping:
 			t.Names = make(map[string]string)
 		default:
-			t.Numbers = make(map[int32]int32)
+			t.Numbers = make(map[int64]int64)
 		}
 		for e := range p.Each(k, entry, k.URI) {
 			p.mapEntry(e, t)
@@ -494,7 +494,7 @@ func (p *parser) mapEntry(n *xmltree.Node, t *Transformation) {
 		t.Names[source] = target
 		return
 	}
-	number := func(text string) (v int32) {
+	number := func(text string) (v int64) {
 		var err error
 		if t.Kind == IntegerMapping {
 			v, err = xmltree.ParseInteger(text)
@@ -559,9 +559,9 @@ func (p *parser) annotations(n *xmltree.Node) []Annotation {
 
 func (p *parser) enumerations(n *xmltree.Node) []EnumerationType {
 	var out []EnumerationType
-	seen := make(map[string]map[string]int32)
+	seen := make(map[string]map[string]int64)
 	for k := range p.Each(n, "Enumeration", xmltree.SSC, xmltree.SSD) {
-		e := EnumerationType{Name: p.Need(k, "name"), Items: make(map[string]int32)}
+		e := EnumerationType{Name: p.Need(k, "name"), Items: make(map[string]int64)}
 		for _, i := range k.Kids {
 			if !i.Is("Item", xmltree.SSC, xmltree.SSD) {
 				p.leftOver(i)

@@ -90,7 +90,7 @@ func TestBindingNames(t *testing.T) {
 // Units and transformations of values (ssp 39): into the unit of the variable
 // first, then the transformation; and what ssp 40 forbids.
 func TestValueConversion(t *testing.T) {
-	gears := map[string]int32{"P": 0, "N": 1, "D": 2}
+	gears := map[string]int64{"P": 0, "N": 1, "D": 2}
 	two := 2.0
 	bounded := Par("p", ssp.Integer)
 	bounded.Max = &two

@@ -101,9 +101,9 @@ func TestRelativeQuantity(t *testing.T) {
 // Mappings replace what is in their table and pass the rest (ssp 29); one after
 // the other they compose.
 func TestComposedTables(t *testing.T) {
-	abc := map[string]int32{"A": 1, "B": 2, "C": 7}
-	xyz := map[string]int32{"X": 10, "Y": 20, "Z": 30}
-	colours, others := map[string]int32{"red": 1, "green": 2, "blue": 5}, map[string]int32{"blue": 1, "green": 2, "red": 3}
+	abc := map[string]int64{"A": 1, "B": 2, "C": 7}
+	xyz := map[string]int64{"X": 10, "Y": 20, "Z": 30}
+	colours, others := map[string]int64{"red": 1, "green": 2, "blue": 5}, map[string]int64{"blue": 1, "green": 2, "red": 3}
 	const integer, boolean = "<ssc:Integer/>", "<ssc:Boolean/>"
 	const typeABC, typeXYZ = `<ssc:Enumeration name="abc"/>`, `<ssc:Enumeration name="xyz"/>`
 	cases := []struct {
@@ -111,22 +111,22 @@ func TestComposedTables(t *testing.T) {
 		from, to   ssp.Variable
 		connectors [4]string
 		ways       [3]string
-		want       map[int32]int32
+		want       map[int64]int64
 	}{
 		// 1 → 2 → 5, 2 → 5 (passes the first), 3 → 4 → 4, 7 → 2 → 5
 		{"two", Out("y", ssp.Integer), In("u", ssp.Integer), [4]string{integer, integer, integer, integer},
-			[3]string{Mapping("Integer", 1, 2, 3, 4, 7, 2), "", Mapping("Integer", 2, 5)}, map[int32]int32{1: 5, 2: 5, 3: 4, 7: 5}},
+			[3]string{Mapping("Integer", 1, 2, 3, 4, 7, 2), "", Mapping("Integer", 2, 5)}, map[int64]int64{1: 5, 2: 5, 3: 4, 7: 5}},
 		{"there and back", Out("y", ssp.Integer), In("u", ssp.Integer), [4]string{integer, integer, integer, integer},
 			[3]string{Mapping("Integer", 1, 2, 2, 1), Mapping("Integer", 1, 2, 2, 1), ""}, nil},
 		{"boolean", Out("y", ssp.Boolean), In("u", ssp.Boolean), [4]string{boolean, boolean, boolean, boolean},
-			[3]string{Mapping("Boolean", true, false, "0", "1"), "", ""}, map[int32]int32{1: 0, 0: 1}},
+			[3]string{Mapping("Boolean", true, false, "0", "1"), "", ""}, map[int64]int64{1: 0, 0: 1}},
 		{"by name", Enum(Out("y", ssp.Enumeration), abc), Enum(In("u", ssp.Enumeration), xyz), [4]string{typeABC, typeXYZ, typeXYZ, typeXYZ},
-			[3]string{Mapping("Enumeration", "A", "X", "B", "X", "C", "Z"), "", ""}, map[int32]int32{1: 10, 2: 10, 7: 30}},
+			[3]string{Mapping("Enumeration", "A", "X", "B", "X", "C", "Z"), "", ""}, map[int64]int64{1: 10, 2: 10, 7: 30}},
 		{"by name and number", Enum(Out("y", ssp.Enumeration), abc), In("u", ssp.Integer), [4]string{typeABC, typeXYZ, typeXYZ, integer},
-			[3]string{Mapping("Enumeration", "A", "X", "B", "Y"), "", Mapping("Integer", 10, 7)}, map[int32]int32{1: 7, 2: 20, 10: 7}},
+			[3]string{Mapping("Enumeration", "A", "X", "B", "Y"), "", Mapping("Integer", 10, 7)}, map[int64]int64{1: 7, 2: 20, 10: 7}},
 		// blue is mapped; red keeps its name and not its number
 		{"items left out keep their names", Enum(Out("y", ssp.Enumeration), colours), Enum(In("u", ssp.Enumeration), others), [4]string{},
-			[3]string{"", "", Mapping("Enumeration", "blue", "green")}, map[int32]int32{5: 2, 1: 3}},
+			[3]string{"", "", Mapping("Enumeration", "blue", "green")}, map[int64]int64{5: 2, 1: 3}},
 		{"enumeration to integer", Enum(Out("y", ssp.Enumeration), abc), In("u", ssp.Integer), [4]string{typeABC, integer, integer, integer}, [3]string{}, nil},
 	}
 	for _, c := range cases {
@@ -144,8 +144,8 @@ func TestComposedTables(t *testing.T) {
 // of the source that arrives as none is an error, and so it is for a calculated parameter
 // and an input of the outermost system; of an Integer only numbers can be told (ssp 29).
 func TestItemsArrive(t *testing.T) {
-	colours := map[string]int32{"red": 1, "green": 2, "blue": 5}
-	farben := map[string]int32{"rot": 1, "gruen": 2, "blau": 7}
+	colours := map[string]int64{"red": 1, "green": 2, "blue": 5}
+	farben := map[string]int64{"rot": 1, "gruen": 2, "blau": 7}
 	calculated := Enum(ssp.Variable{Name: "y", Type: ssp.Enumeration, Causality: string(ssp.CalculatedParameter), Variability: "fixed", Initial: "calculated"}, colours)
 	y := Enum(Out("y", ssp.Enumeration), colours)
 	bounded := func(low, high float64) ssp.Variable {
@@ -153,7 +153,7 @@ func TestItemsArrive(t *testing.T) {
 		v.Min, v.Max = &low, &high
 		return v
 	}
-	same, swapped := Enum(In("u", ssp.Enumeration), colours), Enum(In("u", ssp.Enumeration), map[string]int32{"red": 2, "green": 1, "blue": 5})
+	same, swapped := Enum(In("u", ssp.Enumeration), colours), Enum(In("u", ssp.Enumeration), map[string]int64{"red": 2, "green": 1, "blue": 5})
 	redOnly, blueToo := Mapping("Enumeration", "red", "blau"), Mapping("Enumeration", "blue", "blau")
 	for _, c := range []struct {
 		name     string
@@ -161,7 +161,7 @@ func TestItemsArrive(t *testing.T) {
 		way      string
 		id       string // "" for none
 		message  string
-		want     map[int32]int32
+		want     map[int64]int64
 	}{
 		{"no item of the source", y, same, Mapping("Enumeration", "Q", "red"), "SD12", `"Q" is not an item of the source`, nil},
 		{"no item of the target", y, same, Mapping("Enumeration", "red", "Q"), "SD12", `"Q" is not an item of the target`, nil},
@@ -170,10 +170,10 @@ func TestItemsArrive(t *testing.T) {
 		{"unmapped", y, In("u", ssp.Enumeration), redOnly, "SD12", `"blue" of the source, 5, becomes 5, which is not an item of the target; it has rot (1), gruen (2), blau (7)`, nil},
 		{"no mapping", y, In("u", ssp.Enumeration), "", "SD12", `"blue"`, nil},
 		{"parameter without mapping", calculated, Par("u", ssp.Enumeration), "", "SD12", `"blue"`, nil},
-		{"all mapped", y, In("u", ssp.Enumeration), blueToo, "", "", map[int32]int32{5: 7}},
-		{"Integer", Out("y", ssp.Integer), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "SD10E", "numbers that the mapping does not contain", map[int32]int32{5: 7}},
-		{"bounded Integer", bounded(1, 2), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "", "", map[int32]int32{5: 7}},
-		{"wider Integer", bounded(1, 3), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "SD10E", "numbers that the mapping does not contain", map[int32]int32{5: 7}},
+		{"all mapped", y, In("u", ssp.Enumeration), blueToo, "", "", map[int64]int64{5: 7}},
+		{"Integer", Out("y", ssp.Integer), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "SD10E", "numbers that the mapping does not contain", map[int64]int64{5: 7}},
+		{"bounded Integer", bounded(1, 2), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "", "", map[int64]int64{5: 7}},
+		{"wider Integer", bounded(1, 3), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "SD10E", "numbers that the mapping does not contain", map[int64]int64{5: 7}},
 	} {
 		if c.to.Items == nil {
 			c.to = Enum(c.to, farben)
@@ -210,7 +210,7 @@ func TestItemsArrive(t *testing.T) {
 func TestTypesOfEnds(t *testing.T) {
 	end := func(v ssp.Variable) ssp.Variable {
 		if v.Type == ssp.Enumeration {
-			v.Items = map[string]int32{"A": 1, "B": 2}
+			v.Items = map[string]int64{"A": 1, "B": 2}
 		}
 		return v
 	}

@@ -11,7 +11,7 @@ import (
 
 // baseFakes are the FMUs of Base.
 func baseFakes() Fakes {
-	gear := map[string]int32{"park": 0, "drive": 1}
+	gear := map[string]int64{"park": 0, "drive": 1}
 	calc := Out("q", ssp.Real)
 	calc.Causality = "calculatedParameter"
 	low := 0.0

@@ -60,7 +60,7 @@ func alike(a, b ValueType) bool {
 type Value struct {
 	Type ValueType
 	Real float64
-	Int  int32
+	Int  int64
 	Bool bool
 	// Text is a String, or the item name of an Enumeration; "" if the item was given by number.
 	Text string
@@ -87,7 +87,7 @@ func (v Value) String() string {
 // Integer if it is whole, Enumeration and Integer into each other, nothing else. The items of
 // the variable resolve item names (ssp 39). own holds the items of the file with the value,
 // which give the number if the variable has no items.
-func (v Value) coerce(to *Variable, own map[string]int32) (Value, error) {
+func (v Value) coerce(to *Variable, own map[string]int64) (Value, error) {
 	out := Value{Type: to.Type}
 	var err error
 	switch {
@@ -116,13 +116,13 @@ func (v Value) coerce(to *Variable, own map[string]int32) (Value, error) {
 }
 
 // number returns an Integer, Real or Enumeration as a 32-bit integer.
-func (v Value) number(to *Variable, own map[string]int32) (int32, error) {
+func (v Value) number(to *Variable, own map[string]int64) (int64, error) {
 	switch {
 	case v.Type == Real:
 		if v.Real != math.Trunc(v.Real) || math.Abs(v.Real) > math.MaxInt32 {
 			return 0, fmt.Errorf("%v is not a 32-bit integer, which %q requires", v.Real, to.Name)
 		}
-		return int32(v.Real), nil
+		return int64(v.Real), nil
 	case v.Type == Enumeration && v.Text != "":
 		n, ok := own[v.Text]
 		if !ok {
@@ -134,7 +134,7 @@ func (v Value) number(to *Variable, own map[string]int32) (int32, error) {
 }
 
 // item returns an Integer or Enumeration as an item of an enumeration, by its name if it has one.
-func (v Value) item(to *Variable, own map[string]int32) (Value, error) {
+func (v Value) item(to *Variable, own map[string]int64) (Value, error) {
 	out := Value{Type: Enumeration}
 	if v.Type == Enumeration && v.Text != "" && len(to.Items) > 0 {
 		n, ok := to.Items[v.Text]
@@ -175,7 +175,7 @@ func (to *Variable) inRange(v Value) error {
 }
 
 // itemName returns the name of an item, "" if no item has the number.
-func itemName(items map[string]int32, n int32) string {
+func itemName(items map[string]int64, n int64) string {
 	for _, name := range slices.Sorted(maps.Keys(items)) {
 		if items[name] == n {
 			return name

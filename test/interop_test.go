@@ -167,7 +167,7 @@ func recordAll(t *testing.T, path string, rows int) {
 				p.Y[i] = special[k]
 			}
 		}
-		p.DiscreteOut[0].Integer[0] = math.MinInt32 + int32(row*row)
+		p.DiscreteOut[0].Integer[0] = math.MinInt32 + int64(row*row)
 		p.DiscreteOut[0].Boolean[0] = row%3 == 0
 		p.DiscreteOut[0].String[0] = fmt.Sprintf("line %d\nä, \"%s\"", row, strings.Repeat("x", row%7))
 		if err := table.Record(p); err != nil {

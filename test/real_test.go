@@ -49,6 +49,8 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealValidate", F: testRealValidate},
 	{Name: "TestRealLoop", F: testRealLoop},
 	{Name: "TestRealExpected", F: testRealExpected},
+	{Name: "TestRealReference3", F: testRealReference3},
+	{Name: "TestRealArray3", F: testRealArray3},
 	{Name: "TestRealInput", F: testRealInput},
 }
 
@@ -95,15 +97,15 @@ func testRealSystems(t *testing.T) {
 	}
 }
 
-// Each line of expected.csv, by the command line: the final value has the digits given, up to one in the last.
+// Each line of expected.csv and expected-fmi3.csv, by the command line: the final value has the digits given, up to one in the last.
 func testRealExpected(t *testing.T) {
-	lines := readCSV(t, filepath.Join(*realDir, "expected.csv"))
-	for _, line := range lines[1:] {
+	lines := append(readCSV(t, filepath.Join(*realDir, "expected.csv"))[1:], readCSV(t, filepath.Join(*realDir, "expected-fmi3.csv"))[1:]...)
+	for _, line := range lines {
 		file, stop, step, variable, want := line[0], line[1], line[2], line[3], line[4]
 		t.Run(file, func(t *testing.T) {
 			args := []string{filepath.Join(*realDir, filepath.FromSlash(file)), "--stop-time", stop}
 			if !strings.HasSuffix(file, ".xml") {
-				args = append(args, "--step-size", step)
+				args = append(args, "--step-size", step, "--start-time", "0", "--record", "*")
 				variable = strings.TrimSuffix(filepath.Base(file), ".fmu") + "." + variable
 			}
 			o := run(t, args...)
@@ -130,6 +132,56 @@ func testRealExpected(t *testing.T) {
 				t.Errorf("%s is %.15g, want %s", variable, got, want)
 			}
 		})
+	}
+}
+
+// The FMUs of FMI 3.0 give the values of their publishers at the times of these, in this process and in one of their own.
+func testRealReference3(t *testing.T) {
+	for _, name := range []string{"BouncingBall", "Dahlquist", "VanDerPol", "Stair", "Resource", "StateSpace"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(*realDir, "fmus", "reference3", name)
+			want := readCSV(t, path+"_out.csv")
+			o := run(t, path+".fmu")
+			apart := run(t, path+".fmu", "--isolate", name)
+			if o.code != 0 || apart.code != 0 || o.table(t) != apart.table(t) {
+				t.Fatalf("exit code %d, isolated %d, or other bytes\n%s%s", o.code, apart.code, o.output, apart.output)
+			}
+			times := o.column(t, "time")
+			for k, variable := range want[0][1:] {
+				for at := range strings.Fields(want[1][k+1]) {
+					column := name + "." + variable
+					if len(strings.Fields(want[1][k+1])) > 1 {
+						column += fmt.Sprintf("[%d]", at+1)
+					}
+					got := o.column(t, column)
+					var most, worst float64
+					for _, row := range want[1:] {
+						i, _ := slices.BinarySearch(times, number(row[0])-1e-9)
+						if i == len(times) || math.Abs(times[i]-number(row[0])) > 1e-9 {
+							t.Fatalf("there is no row at t = %s", row[0])
+						}
+						x := number(strings.Fields(row[k+1])[at])
+						most, worst = max(most, math.Abs(x)), max(worst, math.Abs(got[i]-x))
+					}
+					if worst > 1e-9*most {
+						t.Errorf("%s differs by up to %g of %g", column, worst, most)
+					}
+				}
+			}
+		})
+	}
+}
+
+// An array of which one element is set keeps the start values of the others.
+func testRealArray3(t *testing.T) {
+	args := []string{filepath.Join(*realDir, "fmus", "reference3", "StateSpace.fmu"), "--set", "StateSpace.A[1,2]=0.5"}
+	some := complete(t, args...)
+	all := slices.Clone(args)
+	for k, v := range map[string]string{"1,1": "1", "1,3": "0", "2,1": "0", "2,2": "1", "2,3": "0", "3,1": "0", "3,2": "0", "3,3": "1"} {
+		all = append(all, "--set", "StateSpace.A["+k+"]="+v)
+	}
+	if some.table(t) != complete(t, all...).table(t) || some.table(t) == complete(t, args[0]).table(t) {
+		t.Error("one element of A has no effect, or others do not keep their start values")
 	}
 }
 

@@ -90,8 +90,6 @@ type ReadOptions struct {
 	// They become the start values of these parameters. An array whose size they change
 	// has no start value.
 	Structure map[string]uint64
-	// Only2 refuses FMI 3.0.
-	Only2 bool
 }
 
 // Read is ReadWith without options.

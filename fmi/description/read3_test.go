@@ -211,10 +211,6 @@ func TestVersions3(t *testing.T) {
 		if good && (err != nil || d.FMIVersion != "3.0" || len(l.Findings) > 0) || !good && !diag.Has(err, "FA4") {
 			t.Errorf("%s: %v, %v", version, err, l.Findings)
 		}
-		_, err = ReadWith(strings.NewReader(text), "x", nil, ReadOptions{Only2: true})
-		if !diag.Has(err, "FA4") || good && !strings.Contains(err.Error(), "macrostep runs FMI 2.0 [FA4]; export the FMU as FMI 2.0 for") {
-			t.Errorf("%s: %v", version, err)
-		}
 	}
 }
 

@@ -17,13 +17,9 @@ var version3 = regexp.MustCompile(`^3\.0(\.\d+)?$`)
 func (p *reader) version(a *xml.Attr) string {
 	v := strings.Trim(a.Value, xmlSpace)
 	version, form := "2.0", a.Value != "2.0"
-	switch three := version3.MatchString(v); {
-	case three && !p.options.Only2:
+	switch {
+	case version3.MatchString(v):
 		version, form = "3.0", a.Value != v
-	case three:
-		p.add(RuleVersion.WithRemedy("export the FMU as FMI 2.0 for Co-Simulation"), p.path(a.Name.Local), p.line, "",
-			"the FMU is an FMI %s FMU; macrostep runs FMI 2.0", clip(v))
-		return ""
 	case v != "2.0" && !strings.HasPrefix(v, "2.0."):
 		p.add(RuleVersion, p.path(a.Name.Local), p.line, "", "the FMU is an FMI %s FMU; macrostep reads FMI 2.0 and 3.0", clip(v))
 		return ""

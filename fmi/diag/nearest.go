@@ -93,7 +93,7 @@ func distance(a, b string) int {
 }
 
 // ListItems returns the items of an enumeration in order of their values: "red (1), green (2)".
-func ListItems(items map[string]int32) string {
+func ListItems(items map[string]int64) string {
 	names := slices.SortedFunc(maps.Keys(items), func(a, b string) int {
 		return cmp.Or(cmp.Compare(items[a], items[b]), cmp.Compare(a, b))
 	})

@@ -348,11 +348,11 @@ func TestSet(t *testing.T) {
 		want    map[string]any
 		outside bool // of the bounds, which is warned of
 	}{
-		{nil, map[string]any{"one.q": 7.0, "two.q": 4.5, "one.echo_mode": int32(2), "two.echo_mode": int32(3)}, false},
+		{nil, map[string]any{"one.q": 7.0, "two.q": 4.5, "one.echo_mode": int64(2), "two.echo_mode": int64(3)}, false},
 		{[]string{"one.p=2.5e-1", "two.mode=low", "two.b=0", "two.s= a, b ", "one.u=-1"},
-			map[string]any{"one.q": 3.25, "two.q": 4.5, "two.echo_mode": int32(1), "two.not_b": true, "two.quoted": "< a, b >", "one.y": -2.0, "two.y": 1.0}, false},
+			map[string]any{"one.q": 3.25, "two.q": 4.5, "two.echo_mode": int64(1), "two.not_b": true, "two.quoted": "< a, b >", "one.y": -2.0, "two.y": 1.0}, false},
 		{[]string{"one.p.alias=8", "one.a=1"}, map[string]any{"one.q": 9.0}, false}, // an alias of what the document sets
-		{[]string{"two.mode=1", "two.b=false"}, map[string]any{"two.echo_mode": int32(1), "two.not_b": true}, false},
+		{[]string{"two.mode=1", "two.b=false"}, map[string]any{"two.echo_mode": int64(1), "two.not_b": true}, false},
 		{[]string{"one.two.p=0"}, map[string]any{"one.two.q": 3.0, "one.q": 7.0}, false},
 		{[]string{"one.p=INF"}, map[string]any{"one.q": math.Inf(1)}, true},
 		{[]string{"one.p=10"}, map[string]any{"one.q": 13.0}, true},
@@ -525,7 +525,7 @@ func TestItems(t *testing.T) {
 	for _, c := range []struct{ one, two, three string }{{"high", "low", "on"}, {"3", "1", "20"}} {
 		a := sound(t, path, assemble.Options{Set: []assemble.Assignment{{Name: "one.mode", Value: c.one}, {Name: "plain", Value: c.two}, {Name: "own", Value: c.three}}})
 		_, values := run(t, a, 1, 0.5)
-		expect(t, values, map[string]any{"one.echo_mode": int32(3), "two.echo_mode": int32(1), "three.echo_mode": int32(3)})
+		expect(t, values, map[string]any{"one.echo_mode": int64(3), "two.echo_mode": int64(1), "three.echo_mode": int64(3)})
 	}
 	for set, want := range map[string]string{
 		"one.mode=loud": "low (1), middle (2), high (3)", "one.mode=4": "low (1), middle (2), high (3)", "plain=loud": "low (1), middle (2), high (3)", "own=low": "off (10), on (20)", "own=1": "off (10), on (20)",
@@ -536,11 +536,11 @@ func TestItems(t *testing.T) {
 		}
 	}
 	a := sound(t, path, assemble.Options{Driven: []string{"one.mode", "plain", "own", "one.u"}})
-	mode := map[string]int32{"low": 1, "middle": 2, "high": 3}
-	if got, want := a.Items(), map[string]map[string]int32{"one.mode": mode, "plain": mode, "own": {"off": 10, "on": 20}}; !reflect.DeepEqual(got, want) {
+	mode := map[string]int64{"low": 1, "middle": 2, "high": 3}
+	if got, want := a.Items(), map[string]map[string]int64{"one.mode": mode, "plain": mode, "own": {"off": 10, "on": 20}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("items %v, want %v", got, want)
 	}
-	for name, want := range map[string]map[string]int32{"one.mode": mode, "two.echo_mode": mode, "one.u": nil, "four.mode": nil} {
+	for name, want := range map[string]map[string]int64{"one.mode": mode, "two.echo_mode": mode, "one.u": nil, "four.mode": nil} {
 		if got := a.ItemsOf(name); !reflect.DeepEqual(got, want) {
 			t.Errorf("items of %s %v, want %v", name, got, want)
 		}
@@ -764,7 +764,7 @@ func TestKinds(t *testing.T) {
 	})
 	_, values := run(t, a, 1, 0.5)
 	expect(t, values, map[string]any{
-		"a.x": 2.0, "b.u": 2000.0, "b.ud": 13.0, "b.echo_ud": 13.0, "a.mode": int32(3), "b.mode": int32(1), "b.echo_mode": int32(1),
+		"a.x": 2.0, "b.u": 2000.0, "b.ud": 13.0, "b.echo_ud": 13.0, "a.mode": int64(3), "b.mode": int64(1), "b.echo_mode": int64(1),
 		"a.b": true, "a.not_b": false, "b.b": true, "b.not_b": false, "b.s": "<abc>", "b.quoted": "<<abc>>",
 	})
 }

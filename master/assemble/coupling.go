@@ -399,9 +399,9 @@ func (c *checker) items(k *ssp.FlatConnection) {
 	if from == nil || to == nil || from.Type != description.Enumeration || to.Type != description.Enumeration || len(k.Map) > 0 {
 		return
 	}
-	values := map[string]int32{}
+	values := map[string]int64{}
 	for _, x := range fromDescription.Enumeration(from.DeclaredType) {
-		values[x.Name] = int32(x.Value)
+		values[x.Name] = int64(x.Value)
 	}
 	for _, x := range toDescription.Enumeration(to.DeclaredType) {
 		if n, same := values[x.Name]; same && int64(n) != x.Value {

@@ -43,6 +43,13 @@ func (a *Assembly) experiment() {
 	} else {
 		positive := func(h float64) bool { return h > 0 }
 		a.Step, _ = a.smallest(positive, func(d *description.DefaultExperiment) *float64 { return d.StepSize })
+		suggested := a.Step.Source != ""
+		for _, c := range a.Components { // shorter steps than those within the FMU change nothing
+			own := c.FMU.Description.CoSimulation.FixedInternalStepSize
+			if own != nil && !suggested && (a.Step.Source == "" || *own < a.Step.Value) {
+				a.Step = Sourced{*own, "fixedInternalStepSize of " + c.Name}
+			}
+		}
 	}
 	a.Tolerance = a.number(tolerance)
 }

@@ -188,7 +188,7 @@ func (a *Assembly) unitOf(e ssp.FlatEnd) string {
 }
 
 // mapText formats a mapping of values, sorted by source.
-func mapText(m map[int32]int32) string {
+func mapText(m map[int64]int64) string {
 	var parts []string
 	for _, from := range slices.Sorted(maps.Keys(m)) {
 		parts = append(parts, fmt.Sprintf("%d → %d", from, m[from]))

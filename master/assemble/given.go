@@ -120,7 +120,7 @@ func (a *Assembly) checkGiven(name string, driven []map[string]bool) {
 type Input struct {
 	Name         string // "component.variable"
 	Gain, Offset float64
-	Map          map[int32]int32
+	Map          map[int64]int64
 
 	component int
 	variable  string
@@ -223,7 +223,7 @@ func (a *Assembly) Outputs() (out []record.Output) {
 
 // ItemsOf returns the items of an enumeration "component.variable" by name; nil if it is
 // not an enumeration.
-func (a *Assembly) ItemsOf(name string) map[string]int32 {
+func (a *Assembly) ItemsOf(name string) map[string]int64 {
 	for i := range a.Components {
 		variable, ok := strings.CutPrefix(name, a.Components[i].Name+".")
 		if !ok || a.Components[i].FMU == nil {
@@ -237,8 +237,8 @@ func (a *Assembly) ItemsOf(name string) map[string]int32 {
 }
 
 // Items returns the items of the enumerations in Options.Driven.
-func (a *Assembly) Items() map[string]map[string]int32 {
-	out := map[string]map[string]int32{}
+func (a *Assembly) Items() map[string]map[string]int64 {
+	out := map[string]map[string]int64{}
 	for _, name := range a.options.Driven {
 		d, err := a.drivenTarget(name)
 		switch {

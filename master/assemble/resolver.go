@@ -58,6 +58,9 @@ func (s variables) view(v *description.ScalarVariable) ssp.Variable {
 		Causality: v.Causality.String(), Variability: v.Variability.String(), Initial: v.Initial.String(),
 		Settable: fmuslave.Settable(v),
 	}
+	if v.Storage == description.StoreBinary {
+		out.MediaType = v.MediaType
+	}
 	switch v.Type {
 	case description.Real:
 		out.Unit, out.RelativeQuantity = v.Real.Unit, v.Real.RelativeQuantity
@@ -68,9 +71,9 @@ func (s variables) view(v *description.ScalarVariable) ssp.Variable {
 	case description.Integer:
 		out.Min, out.Max = widen(v.Integer.Min), widen(v.Integer.Max)
 	case description.Enumeration:
-		out.Items = map[string]int32{}
+		out.Items = map[string]int64{}
 		for _, item := range s.d.Enumeration(v.DeclaredType) {
-			out.Items[item.Name] = int32(item.Value)
+			out.Items[item.Name] = int64(item.Value)
 		}
 	}
 	return out

@@ -202,7 +202,7 @@ func typeOfText(text string) ssp.ValueType {
 
 // itemName returns the name of an enumeration item given by name or number. Without items, any
 // name is accepted.
-func itemName(items map[string]int32, text string) (string, error) {
+func itemName(items map[string]int64, text string) (string, error) {
 	if _, known := items[text]; known || len(items) == 0 {
 		return text, nil
 	}

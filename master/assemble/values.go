@@ -51,6 +51,9 @@ func settable(v *description.ScalarVariable) error {
 	if fmuslave.Settable(v) {
 		return nil
 	}
+	if v.Causality == description.StructuralParameter {
+		return errors.New("it cannot be set: the sizes of arrays are those of modelDescription.xml; export the FMU with other start values")
+	}
 	return fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s; "+
 		"set the variables from which it is calculated", v.Causality, v.Variability, v.Initial)
 }
@@ -69,7 +72,7 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 	case description.Integer, description.Enumeration:
 		items := d.Enumeration(v.DeclaredType)
 		if i := slices.IndexFunc(items, func(e description.EnumerationItem) bool { return e.Name == text }); i >= 0 {
-			out.Integer = int32(items[i].Value)
+			out.Integer = int64(items[i].Value)
 			return out, nil
 		}
 		n, err := strconv.ParseInt(text, 10, 32)
@@ -79,7 +82,7 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 			}
 			return out, errors.New("the variable is an Integer; give a whole number of 32 bits")
 		}
-		out.Integer = int32(n)
+		out.Integer = int64(n)
 		if len(items) > 0 && !slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == int64(out.Integer) }) {
 			return out, fmt.Errorf("the variable is an Enumeration, and none of its items has this number; give one of them%s",
 				listed(items))
@@ -110,9 +113,9 @@ func listed(items []description.EnumerationItem) string {
 	if len(items) == 0 {
 		return ", by its number"
 	}
-	by := make(map[string]int32, len(items))
+	by := make(map[string]int64, len(items))
 	for _, item := range items {
-		by[item.Name] = int32(item.Value)
+		by[item.Name] = int64(item.Value)
 	}
 	return ": " + diag.ListItems(by)
 }

@@ -233,7 +233,7 @@ func TestDerivativeFaults(t *testing.T) {
 			v, _ := f.Description.Variable(variable)
 			for _, i := range f.Description.Enumeration(v.DeclaredType) {
 				if i.Name == name {
-					return fmuslave.Value{Variable: variable, Integer: int32(i.Value)}
+					return fmuslave.Value{Variable: variable, Integer: int64(i.Value)}
 				}
 			}
 			t.Fatalf("%s has no item %s", variable, name)

@@ -173,7 +173,7 @@ func (s *Slave) get(kind master.Kind, list []expectation) ([]found, error) {
 	case kind == master.Real:
 		err = readInto(s.instance.GetReal, vr, func(k int, v float64) { is[k].Real = v })
 	case kind == master.Integer:
-		err = readInto(s.instance.GetInteger, vr, func(k int, v int32) { is[k].Integer = v })
+		err = readInto(s.instance.GetInteger, vr, func(k int, v int64) { is[k].Integer = v })
 	case kind == master.Boolean:
 		err = readInto(s.instance.GetBoolean, vr, func(k int, v bool) { is[k].Boolean = v })
 	case kind == master.String:
@@ -250,7 +250,7 @@ func (s *Slave) revive(refused error) error {
 }
 
 // integerText returns an Integer, with the name of its item if it is an Enumeration.
-func (s *Slave) integerText(v *description.ScalarVariable, n int32) string {
+func (s *Slave) integerText(v *description.ScalarVariable, n int64) string {
 	if v.Type == description.Enumeration {
 		for _, item := range s.config.FMU.Description.Enumeration(v.DeclaredType) {
 			if item.Value == int64(n) {

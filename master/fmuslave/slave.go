@@ -19,7 +19,7 @@ import (
 type Value struct {
 	Variable string
 	Real     float64
-	Integer  int32 // also of an Enumeration
+	Integer  int64 // also of an Enumeration
 	Boolean  bool
 	String   string
 }
@@ -495,7 +495,7 @@ func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err 
 	switch {
 	case !errors.As(err, &refused):
 		return t, err
-	case refused.Func == "fmi2DoStep" && refused.Status == fmi.StatusDiscard:
+	case refused.Steps() && refused.Status == fmi.StatusDiscard:
 		return s.discarded(t, H, err)
 	case refused.Func == "fmi2SetRealInputDerivatives":
 		return t, derivativesRefused(err)
@@ -507,7 +507,7 @@ func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err 
 // other function it is an error.
 func pending(status fmi.Status, err error) bool {
 	var refused *fmi.StatusError
-	return status == fmi.StatusPending && errors.As(err, &refused) && refused.Func == "fmi2DoStep"
+	return status == fmi.StatusPending && errors.As(err, &refused) && refused.Steps()
 }
 
 // derivativesRefused adds the remedy for an FMU that declares canInterpolateInputs without doing so.
@@ -530,7 +530,7 @@ func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
 	s.stale = true // the values at the end can be read
 	const rounding = 1e-9
 	if slack := rounding*H + 4*0x1p-52*max(math.Abs(t), math.Abs(t+H)); unknown == nil && !(last >= t-slack && last <= t+H+slack) {
-		unknown = fmt.Errorf("fmi2LastSuccessfulTime is %.12g s, outside of the step", last)
+		unknown = fmt.Errorf("its last successful time is %.12g s, outside of the step", last)
 	} else if last >= t+H-slack {
 		last = t + H
 	}

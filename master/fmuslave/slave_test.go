@@ -92,7 +92,7 @@ func TestInfo(t *testing.T) {
 		{"discrete outputs", i.DiscreteOut, []master.Port{{Name: "echo_mode", Kind: master.Integer}, {Name: "not_b", Kind: master.Boolean}, {Name: "quoted", Kind: master.String}}},
 		{"watched", i.Watch, []master.Port{{Name: "w"}, {Name: "odd", Kind: master.Boolean}}},
 		{"start", i.StartIn, []float64{0.25, 7}},
-		{"discrete start", *i.StartDiscreteIn, master.Values{Real: []float64{}, Integer: []int32{3}, Boolean: []bool{true}, String: []string{"abc"}}},
+		{"discrete start", *i.StartDiscreteIn, master.Values{Real: []float64{}, Integer: []int64{3}, Boolean: []bool{true}, String: []string{"abc"}}},
 		// Inputs: ud u s mode b. not_b has no attribute dependencies.
 		{"step", i.Step.On, [][]int{{1}, nil, nil, {0}, {3}, {0, 1, 2, 3, 4}, {2}}},
 		{"assumed", i.Step.Assumed, []bool{false, false, false, false, false, true, false}},

@@ -61,7 +61,7 @@ func (b valueList) send(in *fmi.Instance, kind master.Kind) error {
 	}
 	var vr []description.ValueReference
 	var reals []float64
-	var integers []int32
+	var integers []int64
 	var booleans []bool
 	var texts []string
 	for _, x := range b {
@@ -80,24 +80,20 @@ func (b valueList) send(in *fmi.Instance, kind master.Kind) error {
 	return in.SetString(vr, texts)
 }
 
-// setters are the functions that set values, by kind.
-var setters = [...]string{master.Real: "fmi2SetReal", master.Integer: "fmi2SetInteger",
-	master.Boolean: "fmi2SetBoolean", master.String: "fmi2SetString"}
-
 // refusal adds the values of a list to the error of a setter.
 func (s *Slave) refusal(err error, b valueList) error {
 	var refused *fmi.StatusError
 	if !errors.As(err, &refused) {
 		return err
 	}
-	kind := slices.Index(setters[:], refused.Func)
-	if kind < 0 {
+	set, ok := refused.Sets()
+	if !ok {
 		return err
 	}
 	const shown = 5
 	var list []string
 	undesired := false
-	for _, x := range b.of(master.Kind(kind)) {
+	for _, x := range b.of(kindOf(set)) {
 		list = append(list, x.variable.Name+" = "+s.text(x.variable, x.value))
 		undesired = undesired || s.config.Quirks.Has(SetStarts) && !s.drives(x.variable) &&
 			!slices.ContainsFunc(s.config.Starts, func(given Value) bool { return given.Variable == x.variable.Name })
@@ -147,16 +143,16 @@ func (s *Slave) refusedInput(err error) error {
 }
 
 // Settable reports whether a start value of the variable can be set: it is an input, or it is not constant
-// and its initial is exact or approx (fmi2 39, ssp 38).
+// and its initial is exact or approx (fmi2 39, ssp 38). A structural parameter of FMI 3.0 keeps its start value.
 func Settable(v *description.ScalarVariable) bool {
 	return v.Causality == description.Input ||
-		v.Causality != description.Independent && v.Variability != description.Constant &&
+		v.Causality != description.Independent && v.Causality != description.StructuralParameter && v.Variability != description.Constant &&
 			(v.Initial == description.Exact || v.Initial == description.Approx)
 }
 
 // documentedStart returns the start value in modelDescription.xml.
 func documentedStart(v *description.ScalarVariable) Value {
-	return Value{Variable: v.Name, Real: v.StartReal, Integer: int32(v.StartInteger), Boolean: v.StartBoolean, String: v.StartString}
+	return Value{Variable: v.Name, Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
 }
 
 // planStarts collects the values to set: given ones, and the first values of inputs that the master drives.

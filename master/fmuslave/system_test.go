@@ -193,7 +193,7 @@ func TestEveryKind(t *testing.T) {
 	for _, p := range [][2]string{{"y", "ud"}, {"echo_ud", "u"}, {"echo_mode", "mode"}, {"quoted", "s"}} {
 		connections = append(connections, master.Connection{From: at("c0", p[0]), To: at("c1", p[1])})
 	}
-	connections[2].Map = map[int32]int32{3: 1}
+	connections[2].Map = map[int64]int64{3: 1}
 	connections = append(connections, master.Connection{From: at("c0", "not_b"), To: at("c1", "b")})
 	sys, err := master.NewSystem(subs, connections)
 	must(t, err)
@@ -209,11 +209,11 @@ func TestEveryKind(t *testing.T) {
 	}{
 		{"inputs", p.U, []float64{0.5, 0.25, 0.25, 1}},
 		{"outputs", p.Y, []float64{0, 1, 0.25, 0, 0.5, 1}},
-		{"c0 in", p.DiscreteIn[0], master.Values{Real: []float64{}, Integer: []int32{3}, Boolean: []bool{false}, String: []string{"start"}}},
-		{"c0 out", p.DiscreteOut[0], master.Values{Real: []float64{}, Integer: []int32{3}, Boolean: []bool{true}, String: []string{"<start>"}}},
-		{"c1 in", p.DiscreteIn[1], master.Values{Real: []float64{}, Integer: []int32{1}, Boolean: []bool{true}, String: []string{"<start>"}}},
-		{"c1 out", p.DiscreteOut[1], master.Values{Real: []float64{}, Integer: []int32{1}, Boolean: []bool{false}, String: []string{"<<start>>"}}},
-		{"c1 watched", p.Watch[1], master.Values{Real: []float64{0}, Integer: []int32{0}, Boolean: []bool{false}, String: []string{"step 0"}}},
+		{"c0 in", p.DiscreteIn[0], master.Values{Real: []float64{}, Integer: []int64{3}, Boolean: []bool{false}, String: []string{"start"}}},
+		{"c0 out", p.DiscreteOut[0], master.Values{Real: []float64{}, Integer: []int64{3}, Boolean: []bool{true}, String: []string{"<start>"}}},
+		{"c1 in", p.DiscreteIn[1], master.Values{Real: []float64{}, Integer: []int64{1}, Boolean: []bool{true}, String: []string{"<start>"}}},
+		{"c1 out", p.DiscreteOut[1], master.Values{Real: []float64{}, Integer: []int64{1}, Boolean: []bool{false}, String: []string{"<<start>>"}}},
+		{"c1 watched", p.Watch[1], master.Values{Real: []float64{0}, Integer: []int64{0}, Boolean: []bool{false}, String: []string{"step 0"}}},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, c.got, c.want)
@@ -223,7 +223,7 @@ func TestEveryKind(t *testing.T) {
 		more, err = r.Step(t.Context())
 		must(t, err)
 	}
-	if want := (master.Values{Real: []float64{2.5}, Integer: []int32{2}, Boolean: []bool{false}, String: []string{"step 2"}}); !reflect.DeepEqual(p.Watch[1], want) {
+	if want := (master.Values{Real: []float64{2.5}, Integer: []int64{2}, Boolean: []bool{false}, String: []string{"step 2"}}); !reflect.DeepEqual(p.Watch[1], want) {
 		t.Errorf("at the end c1 has %v, want %v", p.Watch[1], want)
 	}
 	result, err := r.Close()

@@ -179,7 +179,7 @@ func TestApartDiscrete(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, now := range steps(H) {
-			p := master.Point{T: now, DiscreteOut: []master.Values{{Boolean: []bool{now > at-1e-9}}}, Watch: []master.Values{{String: []string{text}, Integer: []int32{3}}}}
+			p := master.Point{T: now, DiscreteOut: []master.Values{{Boolean: []bool{now > at-1e-9}}}, Watch: []master.Values{{String: []string{text}, Integer: []int64{3}}}}
 			if err := s.Record(&p); err != nil {
 				t.Fatal(err)
 			}

@@ -290,7 +290,7 @@ func (in *Inputs) Discrete(sub int, t float64, v *master.Values) {
 		value := in.signals.columns[d.col][row]
 		switch d.kind {
 		case master.Integer:
-			v.Integer[d.at] = int32(value)
+			v.Integer[d.at] = int64(value)
 		case master.Boolean:
 			v.Boolean[d.at] = value == 1
 		case master.String:

@@ -16,7 +16,7 @@ type Columns struct {
 
 	layout  layout
 	real    [][]float64
-	integer [][]int32
+	integer [][]int64
 	boolean [][]bool
 	text    [][]string
 }
@@ -25,7 +25,7 @@ type Columns struct {
 func (c *Columns) Begin(sys *master.System, measured []master.Port) (err error) {
 	c.layout, err = choose(sys, measured, &Options{Select: c.Select})
 	n := c.layout.count
-	c.real, c.integer = make([][]float64, n[master.Real]), make([][]int32, n[master.Integer])
+	c.real, c.integer = make([][]float64, n[master.Real]), make([][]int64, n[master.Integer])
 	c.boolean, c.text = make([][]bool, n[master.Boolean]), make([][]string, n[master.String])
 	return err
 }
@@ -100,7 +100,7 @@ func (c *Columns) Names() []string {
 func (c *Columns) Real(name string) ([]float64, error) { return find(c, name, master.Real, c.real) }
 
 // Integer returns the values of an Integer or an enumeration.
-func (c *Columns) Integer(name string) ([]int32, error) {
+func (c *Columns) Integer(name string) ([]int64, error) {
 	return find(c, name, master.Integer, c.integer)
 }
 

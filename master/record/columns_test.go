@@ -46,7 +46,7 @@ func TestColumns(t *testing.T) {
 	if v, err := c.Real("bare.c"); err != nil || !math.IsNaN(v[2]) {
 		t.Errorf("bare.c is %v: %v", v, err)
 	}
-	if v, err := c.Integer("all.gear"); err != nil || !slices.Equal(v, []int32{-9, -9, -9}) {
+	if v, err := c.Integer("all.gear"); err != nil || !slices.Equal(v, []int64{-9, -9, -9}) {
 		t.Errorf("all.gear is %v: %v", v, err)
 	}
 	if v, err := c.Boolean("bare.flag"); err != nil || !slices.Equal(v, []bool{false, true, true}) {

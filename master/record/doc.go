@@ -20,7 +20,7 @@
 // -Inf; an Integer or an enumeration is a whole number; a Boolean is 0 or 1; a String is
 // written unchanged.
 //
-// [Parquet] has a float64 for a Real, an int32 for an Integer or an enumeration, a Boolean, and a
+// [Parquet] has a float64 for a Real, an int64 for an Integer or an enumeration, a Boolean, and a
 // UTF-8 string, with U+FFFD for invalid bytes; no nulls. The entry macrostep.columns of its
 // metadata is a JSON object with unit, description, causality and variability by column, as far
 // as they are known. Row groups are limited in rows and in the bytes of their strings, and end at

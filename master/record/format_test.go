@@ -26,7 +26,7 @@ var formats = []Format{CSV, Parquet, MAT}
 func vary(p *master.Point, i int) {
 	p.T = float64(i) / 8
 	p.Y[0], p.U[4] = math.Sin(float64(i)), float64(i)
-	p.DiscreteOut[0].Integer[0], p.DiscreteOut[0].Boolean[0] = int32(-i), i%3 == 0
+	p.DiscreteOut[0].Integer[0], p.DiscreteOut[0].Boolean[0] = int64(-i), i%3 == 0
 	p.DiscreteOut[0].String[0] = fmt.Sprintf("row %d,\n\"%s\"", i, strings.Repeat("x", i%7))
 }
 
@@ -94,8 +94,8 @@ func parquetRows(t *testing.T, file *parquet.File) (b []byte) {
 				switch v.Kind() {
 				case parquet.Double:
 					b = appendReal(b, v.Double())
-				case parquet.Int32:
-					b = fmt.Append(b, v.Int32())
+				case parquet.Int64:
+					b = fmt.Append(b, v.Int64())
 				case parquet.Boolean:
 					b = fmt.Append(b, map[bool]int{true: 1}[v.Boolean()])
 				case parquet.ByteArray:
@@ -205,7 +205,7 @@ func TestParquetColumns(t *testing.T) {
 	for _, c := range file.Root().Columns() {
 		got += fmt.Sprintf("%s %s;", c.Name(), c.Type())
 	}
-	if got != "time DOUBLE;all.y DOUBLE;all.n INT32;all.ok BOOLEAN;all.s STRING;" || file.NumRows() != 0 {
+	if got != "time DOUBLE;all.y DOUBLE;all.n INT64;all.ok BOOLEAN;all.s STRING;" || file.NumRows() != 0 {
 		t.Error(got)
 	}
 	about, _ := file.Lookup(parquetfile.ColumnsKey)

@@ -37,11 +37,11 @@ type segment struct {
 }
 
 // changed returns the changed Real or Integer of a segment with by.
-func (s *segment) changed(p *master.Point) (real float64, integer int32) {
+func (s *segment) changed(p *master.Point) (real float64, integer int64) {
 	if s.from == fromY {
 		return s.by.Gain*p.Y[s.at] + s.by.Offset, 0
 	}
-	var n int32
+	var n int64
 	if v := s.values(p); s.kind != master.Boolean {
 		n = v.Integer[s.at]
 	} else if v.Boolean[s.at] {

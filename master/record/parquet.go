@@ -34,13 +34,13 @@ type parquetEncoder struct {
 	most   int // rows in a full group
 
 	real    [][]float64 // by column of the kind and row
-	integer [][]int32
+	integer [][]int64
 	boolean [][]byte // one bit per row
 	text    []byte   // of one column
 }
 
 var parquetKinds = [...]parquetfile.Kind{
-	master.Real: parquetfile.Double, master.Integer: parquetfile.Int32, master.Boolean: parquetfile.Boolean, master.String: parquetfile.Text,
+	master.Real: parquetfile.Double, master.Integer: parquetfile.Int64, master.Boolean: parquetfile.Boolean, master.String: parquetfile.Text,
 }
 
 func newParquetEncoder(l *layout) *parquetEncoder {
@@ -73,7 +73,7 @@ func (e *parquetEncoder) room() room {
 
 func (e *parquetEncoder) begin() ([]byte, error) {
 	e.real = columnsOf[float64](e.layout.count[master.Real], e.most)
-	e.integer = columnsOf[int32](e.layout.count[master.Integer], e.most)
+	e.integer = columnsOf[int64](e.layout.count[master.Integer], e.most)
 	e.boolean = columnsOf[byte](e.layout.count[master.Boolean], (e.most+7)/8)
 	head := e.file.Head()
 	e.size = int64(len(head))

@@ -32,7 +32,7 @@ func (s *Signals) Replay(column string, kind master.Kind, held bool) (func(t flo
 		v := s.columns[col][row]
 		switch kind {
 		case master.Integer:
-			return master.Scalar{Kind: kind, Integer: int32(v)}
+			return master.Scalar{Kind: kind, Integer: int64(v)}
 		case master.Boolean:
 			return master.Scalar{Kind: kind, Boolean: v == 1}
 		}
@@ -50,7 +50,7 @@ func (s *Signals) find(column string) (int, error) {
 
 // ReplayItems is like Replay for an enumeration with these items. A cell is the name or the
 // number of an item.
-func (s *Signals) ReplayItems(column string, items map[string]int32) (func(t float64) master.Scalar, error) {
+func (s *Signals) ReplayItems(column string, items map[string]int64) (func(t float64) master.Scalar, error) {
 	col, err := s.find(column)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ type ring struct {
 	rows    int // slots
 	real    []float64
 	str     []span
-	integer []int32
+	integer []int64
 	boolean []byte // 0 or 1
 	text    []byte
 }
@@ -24,14 +24,14 @@ type span struct{ at, n uint64 }
 
 // ringBytes returns the size of the memory for a number of rows, without their text.
 func (l *layout) ringBytes(rows int) int {
-	return rows * (8*l.count[master.Real] + 16*l.count[master.String] + 4*l.count[master.Integer] + l.count[master.Boolean])
+	return rows * (8*(l.count[master.Real]+l.count[master.Integer]) + 16*l.count[master.String] + l.count[master.Boolean])
 }
 
 // place uses b as the memory of the rows.
 func (r *ring) place(b []byte) {
 	b, r.real = carve[float64](b, r.rows*r.layout.count[master.Real])
 	b, r.str = carve[span](b, r.rows*r.layout.count[master.String])
-	b, r.integer = carve[int32](b, r.rows*r.layout.count[master.Integer])
+	b, r.integer = carve[int64](b, r.rows*r.layout.count[master.Integer])
 	_, r.boolean = carve[byte](b, r.rows*r.layout.count[master.Boolean])
 }
 
@@ -49,7 +49,7 @@ type block struct {
 	rows    int
 	real    []float64
 	str     []span
-	integer []int32
+	integer []int64
 	boolean []byte
 	text    []byte // contains the spans
 }

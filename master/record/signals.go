@@ -97,7 +97,7 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 // Items replaces the names of enumeration items in cells by their numbers: by has the items
 // of enumerations by column. A cell must be the name or the number of an item; the error
 // lists the items.
-func (s *Signals) Items(by map[string]map[string]int32) error {
+func (s *Signals) Items(by map[string]map[string]int64) error {
 	var errs []error
 	for col := range s.Names {
 		items := by[s.Named[col]]
@@ -119,8 +119,8 @@ func (s *Signals) Items(by map[string]map[string]int32) error {
 }
 
 // items returns the numbers of the items in a column.
-func (s *Signals) items(col int, items map[string]int32) ([]int32, error) {
-	out := make([]int32, 0, len(s.Times))
+func (s *Signals) items(col int, items map[string]int64) ([]int64, error) {
+	out := make([]int64, 0, len(s.Times))
 	for row, cell := range s.cells(col) {
 		n, err := Item(strings.TrimSpace(cell), items)
 		if err != nil {
@@ -133,7 +133,7 @@ func (s *Signals) items(col int, items map[string]int32) ([]int32, error) {
 
 // Item returns the number of an enumeration item that is given by name or number; the error
 // lists the items.
-func Item(text string, items map[string]int32) (int32, error) {
+func Item(text string, items map[string]int64) (int64, error) {
 	if n, ok := items[text]; ok {
 		return n, nil
 	}
@@ -153,7 +153,7 @@ func Item(text string, items map[string]int32) (int32, error) {
 type Derived struct {
 	Name         string
 	Gain, Offset float64
-	Map          map[int32]int32
+	Map          map[int64]int64
 }
 
 // Expand replaces each column named in by with the columns derived from it. Two columns with
@@ -193,7 +193,7 @@ func (d *Derived) of(v float64) float64 {
 	if d.Map == nil {
 		return d.Gain*v + d.Offset
 	}
-	if n := int32(v); float64(n) == v {
+	if n := int64(v); float64(n) == v {
 		if to, ok := d.Map[n]; ok {
 			return float64(to)
 		}

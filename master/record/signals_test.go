@@ -61,7 +61,7 @@ func TestBindInputs(t *testing.T) {
 	for _, tt := range []struct {
 		at, free, held, w float64
 		on                bool
-		mode              int32
+		mode              int64
 		name              string
 	}{
 		{0, 0, 1, 5, false, 1, "1.0"},
@@ -313,8 +313,8 @@ func TestExpand(t *testing.T) {
 	s := table(t, "time,u,flag,mode,all.name\n0,1,false,1,a\n1,2,TRUE,2,b\n")
 	must(t, s.Expand(map[string][]Derived{
 		"u":    {{Name: "all.free", Gain: 1000, Offset: 1}, {Name: "bare.w", Gain: 1}},
-		"flag": {{Name: "all.on", Gain: 1, Map: map[int32]int32{0: 1, 1: 0}}},
-		"mode": {{Name: "all.mode", Gain: 1, Map: map[int32]int32{1: 7}}},
+		"flag": {{Name: "all.on", Gain: 1, Map: map[int64]int64{0: 1, 1: 0}}},
+		"mode": {{Name: "all.mode", Gain: 1, Map: map[int64]int64{1: 7}}},
 	}))
 	if want := [][]float64{{1001, 2001}, {1, 2}, {1, 0}, {7, 2}}; !slices.EqualFunc(s.columns[:4], want, slices.Equal[[]float64]) {
 		t.Errorf("columns %v, want %v", s.columns, want)
@@ -331,7 +331,7 @@ func TestExpand(t *testing.T) {
 
 // Cells of enumerations are names of items or their numbers.
 func TestSignalItems(t *testing.T) {
-	items := map[string]map[string]int32{"a.e": {"red": 1, "blue": 7, "3": 7}, "absent": {"x": 1}}
+	items := map[string]map[string]int64{"a.e": {"red": 1, "blue": 7, "3": 7}, "absent": {"x": 1}}
 	s := table(t, "time,a.e,a.u\n0,red,1\n1, blue ,2\n2,7,3\n3,3,4\n")
 	must(t, s.Items(items))
 	if want := [][]float64{{1, 7, 7, 7}, {1, 2, 3, 4}}; !slices.EqualFunc(s.columns, want, slices.Equal[[]float64]) {

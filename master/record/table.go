@@ -65,7 +65,7 @@ type Output struct {
 	Name, From   string // From is "subsystem.port"
 	Unit         string
 	Gain, Offset float64
-	Map          map[int32]int32
+	Map          map[int64]int64
 }
 
 // Description describes a variable; "" = unknown.

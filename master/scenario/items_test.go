@@ -12,7 +12,7 @@ import (
 )
 
 // lamp is a subsystem that repeats a whole number.
-type lamp struct{ in, out int32 }
+type lamp struct{ in, out int64 }
 
 func (l *lamp) Info() *master.Info {
 	return &master.Info{Name: "lamp", Caps: master.Caps{VariableStep: true},
@@ -34,7 +34,7 @@ func TestItems(t *testing.T) {
 	for name, text := range map[string]string{"colours.csv": "time,set\n0.5,green\n0.8,7\n", "wrong.csv": "time,set\n0,3\n"} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
-	items := map[string]int32{"red": 1, "green": 2, "blue": 7}
+	items := map[string]int64{"red": 1, "green": 2, "blue": 7}
 	play := func(text string) (*Player, error) {
 		t.Helper()
 		s, err := parse(t.Context(), filepath.Join(dir, "x.yaml"), []byte(text))
@@ -46,8 +46,8 @@ func TestItems(t *testing.T) {
 		c, err := algorithms.New("explicit", nil)
 		must(t, err)
 		p := s.Play()
-		p.Items = func(name string) map[string]int32 {
-			return map[string]map[string]int32{"lamp.set": items, "lamp.colour": items}[name]
+		p.Items = func(name string) map[string]int64 {
+			return map[string]map[string]int64{"lamp.set": items, "lamp.colour": items}[name]
 		}
 		run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{p}})
 		if err != nil {

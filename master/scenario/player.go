@@ -19,7 +19,7 @@ type Player struct {
 	// Items returns the items of an enumeration, by name: its values are then names or
 	// numbers of items. If Items or its result is nil, an Integer may have any value. Set it
 	// before the run is created.
-	Items func(variable string) map[string]int32
+	Items func(variable string) map[string]int64
 	// Resolve returns the name of a variable of the file in the run; nil = the same.
 	Resolve func(name string) (string, error)
 
@@ -250,7 +250,7 @@ func (e *liveEvent) time() float64 {
 }
 
 // items returns the items of an enumeration; nil if the variable is not one.
-func (p *Player) items(v *master.Variable) map[string]int32 {
+func (p *Player) items(v *master.Variable) map[string]int64 {
 	if p.Items == nil || v.Port.Kind != master.Integer {
 		return nil
 	}
@@ -258,7 +258,7 @@ func (p *Player) items(v *master.Variable) map[string]int32 {
 }
 
 // as converts the literal to a value of a kind, or of an enumeration with these items.
-func (l literal) as(kind master.Kind, items map[string]int32) (master.Scalar, error) {
+func (l literal) as(kind master.Kind, items map[string]int64) (master.Scalar, error) {
 	s := master.Scalar{Kind: kind, Text: l.text}
 	var err error
 	switch {
@@ -277,7 +277,7 @@ func (l literal) as(kind master.Kind, items map[string]int32) (master.Scalar, er
 	case kind == master.Integer:
 		var v int64
 		v, err = strconv.ParseInt(l.text, 10, 32)
-		s.Integer = int32(v)
+		s.Integer = int64(v)
 	case kind == master.Boolean:
 		s.Boolean, err = l.text == "true", nil
 		if l.text != "true" && l.text != "false" {
@@ -589,7 +589,7 @@ type judged struct {
 }
 
 // prepare checks the limit against the type of the variable.
-func (j *judge) prepare(items map[string]int32) (err error) {
+func (j *judge) prepare(items map[string]int64) (err error) {
 	kind := j.v.Port.Kind
 	j.low, j.high = j.min, j.max
 	switch {

@@ -51,8 +51,8 @@ type System struct {
 	Settings          []assemble.SettingInfo              // parameters and start values of the documents
 	Inputs            map[string][]record.Derived         // inputs of FMUs fed by inputs of the outermost system or named otherwise
 	Outputs           []record.Output                     // of the outermost system
-	Items             map[string]map[string]int32         // of driven inputs that are enumerations
-	ItemsOf           func(name string) map[string]int32  // items of an enumeration "component.variable"; nil = unknown
+	Items             map[string]map[string]int64         // of driven inputs that are enumerations
+	ItemsOf           func(name string) map[string]int64  // items of an enumeration "component.variable"; nil = unknown
 	Resolve           func(name string) (string, error)   // the name in results of a variable named by the user; nil = the same
 	Held              []string                            // inputs "component.variable" with a value of --set and without a source
 	Alone             string                              // component of a single FMU; "" for a system

@@ -533,7 +533,7 @@ func columnOf(c *record.Columns, name string) ([]float64, error) {
 		return v, nil
 	}
 	if v, err := c.Integer(name); err == nil {
-		return convert(v, func(e int32) float64 { return float64(e) }), nil
+		return convert(v, func(e int64) float64 { return float64(e) }), nil
 	}
 	v, err := c.Boolean(name)
 	if err != nil {

@@ -518,7 +518,7 @@ func (t *tryout) again(first *fmuslave.Slave, readings []fmuprobe.Reading) {
 			_ = s.Close()
 		}
 	}
-	if !t.f.Exports("fmi2Reset") || first.State() != fmi.StateTerminated {
+	if !t.f.Exports("fmi2Reset") && !t.f.Exports("fmi3Reset") || first.State() != fmi.StateTerminated {
 		return
 	}
 	if err := first.Instance().Reset(); err != nil {

@@ -152,13 +152,13 @@ func mismatch(from *description.ModelDescription, y *description.ScalarVariable,
 }
 
 // items returns the items of an enumeration; nil for other types.
-func items(d *description.ModelDescription, v *description.ScalarVariable) map[string]int32 {
+func items(d *description.ModelDescription, v *description.ScalarVariable) map[string]int64 {
 	if v.Type != description.Enumeration {
 		return nil
 	}
-	out := map[string]int32{}
+	out := map[string]int64{}
 	for _, item := range d.Enumeration(v.DeclaredType) {
-		out[item.Name] = int32(item.Value)
+		out[item.Name] = int64(item.Value)
 	}
 	return out
 }

@@ -172,8 +172,8 @@ func TestPrepare(t *testing.T) {
 			Bindings: []ssp.Binding{{Source: "b.ssv", Prefix: "b."}}}, Source: "b.fmu", HasSource: true},
 	}, Connections: []ssp.Connection{
 		{StartElement: "a", StartConnector: "y", EndElement: "b", EndConnector: "u"},
-		{StartElement: "a", StartConnector: "mode", EndElement: "b", EndConnector: "n", Transformation: &ssp.Transformation{Kind: ssp.IntegerMapping, Numbers: map[int32]int32{2: 20, 1: 10}}},
-	}}, Enumerations: []ssp.EnumerationType{{Name: "modes", Items: map[string]int32{"off": 1, "on": 2}}},
+		{StartElement: "a", StartConnector: "mode", EndElement: "b", EndConnector: "n", Transformation: &ssp.Transformation{Kind: ssp.IntegerMapping, Numbers: map[int64]int64{2: 20, 1: 10}}},
+	}}, Enumerations: []ssp.EnumerationType{{Name: "modes", Items: map[string]int64{"off": 1, "on": 2}}},
 		Units: []unit.Definition{{Name: "mm", Base: &unit.Base{M: 1, Factor: 0.001}}, {Name: "m", Base: &unit.Base{M: 1, Factor: 1}}}}
 	d.System.Elements = append(d.System.Elements, &ssp.System{Common: ssp.Common{Name: "in side"}})
 	d.System.Bindings = []ssp.Binding{{Source: "p.ssv"}}

@@ -110,10 +110,10 @@ func made() *ssp.Document {
 		Connections: []ssp.Connection{
 			{StartElement: "a", StartConnector: "y", EndElement: "b", EndConnector: "u", Transformation: &ssp.Transformation{Kind: ssp.Linear, Factor: 1, Offset: 0.5}},
 			{StartElement: "a", StartConnector: "mode", EndElement: "b", EndConnector: "n", SuppressUnitConversion: true,
-				Transformation: &ssp.Transformation{Kind: ssp.IntegerMapping, Numbers: map[int32]int32{2: 20, 1: 10}}},
+				Transformation: &ssp.Transformation{Kind: ssp.IntegerMapping, Numbers: map[int64]int64{2: 20, 1: 10}}},
 		},
 	},
-		Enumerations: []ssp.EnumerationType{{Name: "modes", Items: map[string]int32{"off": 1, "on": 2}}},
+		Enumerations: []ssp.EnumerationType{{Name: "modes", Items: map[string]int64{"off": 1, "on": 2}}},
 		Units:        []unit.Definition{{Name: "mm", Base: &unit.Base{M: 1, Factor: 0.001}}},
 		Experiment:   ssp.Experiment{Stop: &one},
 	}
@@ -133,7 +133,7 @@ func TestEncodeMade(t *testing.T) {
 		{Name: "a.on", Value: ssp.Value{Type: ssp.Boolean, Bool: true}}, {Name: "a.mode", Value: ssp.Value{Type: ssp.Enumeration, Text: "off"}, Enumeration: "modes"},
 	}, Units: made().Units, Enumerations: made().Enumerations}
 	m := &ssp.ParameterMapping{Version: "1.0", Entries: []ssp.MappingEntry{{Source: "k", Target: "a.k", SuppressUnitConversion: true,
-		Transformation: &ssp.Transformation{Kind: ssp.BooleanMapping, Factor: 1, Numbers: map[int32]int32{0: 1, 1: 0}}}}}
+		Transformation: &ssp.Transformation{Kind: ssp.BooleanMapping, Factor: 1, Numbers: map[int64]int64{0: 1, 1: 0}}}}}
 	d := made()
 	d.System.Elements[1].Base().Bindings = []ssp.Binding{{Set: set, Mapping: m}}
 	back := parse(t, encode(t, d)).System.Elements[1].Base().Bindings[0]

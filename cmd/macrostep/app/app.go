@@ -266,7 +266,7 @@ func (p *program) app() *cli.App {
 	return app
 }
 
-const programHelp = `macrostep couples FMUs (FMI 2.0 for Co-Simulation) into one simulation, described
+const programHelp = `macrostep couples FMUs (FMI 2.0 and 3.0 for Co-Simulation) into one simulation, described
 by SSP, and measures how good the result is.
 
 Start here:

@@ -123,10 +123,9 @@ func (p *program) bonds(path string, o assemble.Options, asJSON bool) (err error
 
 // Names as in modelDescription.xml.
 var (
-	causalityNames   = []string{"local", "parameter", "calculatedParameter", "input", "output", "independent"}
+	causalityNames   = []string{"local", "parameter", "calculatedParameter", "input", "output", "independent", "structuralParameter"}
 	variabilityNames = []string{"continuous", "constant", "fixed", "tunable", "discrete"}
 	initialNames     = []string{"", "exact", "approx", "calculated"}
-	typeNames        = []string{"Real", "Integer", "Boolean", "String", "Enumeration"}
 )
 
 // fmuInfo is the JSON of an FMU.
@@ -289,7 +288,7 @@ func newVariableInfo(v *description.ScalarVariable) variableInfo {
 	info := variableInfo{
 		Name: v.Name, Reference: v.ValueReference.Number(), Causality: nameOf(causalityNames, v.Causality),
 		Variability: nameOf(variabilityNames, v.Variability), Initial: nameOf(initialNames, v.Initial),
-		Type: nameOf(typeNames, v.Type), Declared: v.DeclaredType, Unit: v.Real.Unit, Description: v.Description,
+		Type: v.TypeName(), Declared: v.DeclaredType, Unit: v.Real.Unit, Description: v.Description,
 	}
 	if !v.HasStart {
 		return info

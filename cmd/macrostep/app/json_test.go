@@ -33,7 +33,7 @@ func TestJSON(t *testing.T) {
 	described(t, filepath.Join(dir, "empty.fmu"), model("empty"))
 	described(t, filepath.Join(dir, "other.fmu"), model("other", "parameter Real kä&lt;&amp; m 1", "output Real n"))
 	described(t, filepath.Join(dir, "three.fmu"), `<fmiModelDescription fmiVersion="3.0" modelName="three" instantiationToken="t"><ModelExchange modelIdentifier="m"/>
-		<ModelVariables><Float64 name="k" valueReference="1" start="INF"/></ModelVariables></fmiModelDescription>`)
+		<ModelVariables><Float64 name="k" valueReference="1"/></ModelVariables></fmiModelDescription>`)
 	in(t, dir, "ssp", "new", "empty.fmu", "-o", "s.ssp")
 	in(t, dir, "ssp", "new", "other.fmu", "empty.fmu", "-o", "other.ssp")
 	if _, err := fmus.Build(dir, "mass_force"); err != nil {

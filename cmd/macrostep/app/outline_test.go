@@ -21,9 +21,9 @@ func TestInfoOutline(t *testing.T) {
 		"exchange.fmu": {`<fmiModelDescription fmiVersion="2.0" modelName="M" guid="g"><ModelExchange modelIdentifier="m"/><ModelVariables>
 <ScalarVariable name="x" valueReference="1" causality="input"><Real/></ScalarVariable></ModelVariables><ModelStructure/></fmiModelDescription>`,
 			[]string{"FMI        2.0, Model Exchange\n", "input (1)\n  x  Real\n"}, "offers Model Exchange only [MD3]; export the FMU for Co-Simulation, or"},
-		"three.fmu": {`<fmiModelDescription fmiVersion="3.0" modelName="M" instantiationToken="g"><CoSimulation modelIdentifier="m"/><ModelVariables>
+		"three.fmu": {`<fmiModelDescription fmiVersion="3.0" modelName="M" instantiationToken="g"><ModelExchange modelIdentifier="m"/><ModelVariables>
 <Float64 name="x" valueReference="1" causality="parameter" unit="kg" start="1 2"><Dimension start="2"/></Float64></ModelVariables></fmiModelDescription>`,
-			[]string{"FMI        3.0, Co-Simulation\n", "parameter (1)\n  x  fixed Float64×2  = \"1 2\" kg\n"}, "is an FMI 3.0 FMU"},
+			[]string{"FMI        3.0, Model Exchange\n", "parameter (1)\n  x  fixed Float64×2  = \"1 2\" kg\n"}, "offers Model Exchange only [MD3]"},
 	} {
 		file, err := os.Create(filepath.Join(dir, name))
 		if err != nil {

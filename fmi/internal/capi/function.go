@@ -1,14 +1,26 @@
 package capi
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// Function is the number of an FMI function, the index into the symbol table of a library.
+// Function is an FMI function: its number, the index into the symbol table of a library, with V3 for that of FMI 3.0.
+// Functions with the same meaning have the same number: GetReal is fmi2GetReal, with V3 fmi3GetFloat64.
 type Function uint8
+
+// V3 is set for functions of FMI 3.0.
+const V3 Function = 0x80
+
+// Number returns the function of FMI 2.0, or what would be that, for one of either version.
+func (f Function) Number() Function { return f &^ V3 }
+
+// Version returns V3 or 0.
+func (f Function) Version() Function { return f & V3 }
 
 const (
 	GetTypesPlatform Function = iota
@@ -45,6 +57,25 @@ const (
 	GetIntegerStatus
 	GetBooleanStatus
 	GetStringStatus
+	// Of FMI 3.0 only.
+	GetFloat32
+	GetInt8
+	GetUInt8
+	GetInt16
+	GetUInt16
+	GetUInt32
+	GetInt64
+	GetUInt64
+	GetBinary
+	SetFloat32
+	SetInt8
+	SetUInt8
+	SetInt16
+	SetUInt16
+	SetUInt32
+	SetInt64
+	SetUInt64
+	SetBinary
 	NumFunctions
 )
 
@@ -64,14 +95,15 @@ const (
 	handle   = r | get
 )
 
-// Table has the functions of FMI 2.0 for Co-Simulation: name, the states in which each may be called (checklist fmi2 39),
-// and the arguments in the order of C: name:type, with [k] for an array whose length is argument k (* = one element), with
-// < for an input array and > for an output array. Other arrays are constant.
-var Table = [NumFunctions]Entry{
+// table has the functions of FMI 2.0 and 3.0 for Co-Simulation: name, the states in which each may be called (checklist fmi2 39;
+// FMI 3.0 4.2), and the arguments in the order of C: name:type, with [k] for an array whose length is argument k (* = one
+// element), with < for an input array and > for an output array. Other arrays are constant. The sizes of a blob are in the
+// argument before it. What a version does not have is empty.
+var table = [2][NumFunctions]entry{{
 	GetTypesPlatform:         {"fmi2GetTypesPlatform", handle | p, ""},
 	GetVersion:               {"fmi2GetVersion", handle | p, ""},
 	SetDebugLogging:          {"fmi2SetDebugLogging", handle | p, ":component on:int :count categories:<text[2]"},
-	Instantiate:              {"fmi2Instantiate", 0, "name:text type:interface guid:text resources:text :local visible:int loggingOn:int"},
+	Instantiate:              {"fmi2Instantiate", 0, "name:text type:interface guid:text resources:text :callbacks visible:int loggingOn:int"},
 	FreeInstance:             {"fmi2FreeInstance", handle, ":component"},
 	SetupExperiment:          {"fmi2SetupExperiment", r, ":component toleranceDefined:int tolerance:real start:real stopDefined:int stop:real"},
 	EnterInitializationMode:  {"fmi2EnterInitializationMode", r, ":component"},
@@ -102,16 +134,77 @@ var Table = [NumFunctions]Entry{
 	GetIntegerStatus:         {"fmi2GetIntegerStatus", query, ":component kind:kind value:<>int[*]"},
 	GetBooleanStatus:         {"fmi2GetBooleanStatus", query, ":component kind:kind value:<>int[*]"},
 	GetStringStatus:          {"fmi2GetStringStatus", query, ":component kind:kind value:>text[*]"},
-}
+}, {
+	GetVersion:      {"fmi3GetVersion", handle, ""},
+	SetDebugLogging: {"fmi3SetDebugLogging", handle, ":component on:int :count categories:<text[2]"},
+	Instantiate: {"fmi3InstantiateCoSimulation", 0, "name:text token:text resources:text visible:int loggingOn:int " +
+		"eventModeUsed:int earlyReturnAllowed:int :int :int :environment :logger :int"},
+	FreeInstance:             {"fmi3FreeInstance", handle, ":component"},
+	EnterInitializationMode:  {"fmi3EnterInitializationMode", r, ":component toleranceDefined:int tolerance:real start:real stopDefined:int stop:real"},
+	ExitInitializationMode:   {"fmi3ExitInitializationMode", i, ":component"},
+	Terminate:                {"fmi3Terminate", c | f, ":component"},
+	Reset:                    {"fmi3Reset", handle, ":component"},
+	GetReal:                  {"fmi3GetFloat64", get, ":component vr:ref[2] :count v:>real[4] :count"},
+	GetFloat32:               {"fmi3GetFloat32", get, ":component vr:ref[2] :count v:>float32[4] :count"},
+	GetInt8:                  {"fmi3GetInt8", get, ":component vr:ref[2] :count v:>int8[4] :count"},
+	GetUInt8:                 {"fmi3GetUInt8", get, ":component vr:ref[2] :count v:>uint8[4] :count"},
+	GetInt16:                 {"fmi3GetInt16", get, ":component vr:ref[2] :count v:>int16[4] :count"},
+	GetUInt16:                {"fmi3GetUInt16", get, ":component vr:ref[2] :count v:>uint16[4] :count"},
+	GetInteger:               {"fmi3GetInt32", get, ":component vr:ref[2] :count v:>int[4] :count"},
+	GetUInt32:                {"fmi3GetUInt32", get, ":component vr:ref[2] :count v:>uint32[4] :count"},
+	GetInt64:                 {"fmi3GetInt64", get, ":component vr:ref[2] :count v:>int64[4] :count"},
+	GetUInt64:                {"fmi3GetUInt64", get, ":component vr:ref[2] :count v:>uint64[4] :count"},
+	GetBoolean:               {"fmi3GetBoolean", get, ":component vr:ref[2] :count v:>bool[4] :count"},
+	GetString:                {"fmi3GetString", get, ":component vr:ref[2] :count v:>text[4] :count"},
+	GetBinary:                {"fmi3GetBinary", get, ":component vr:ref[2] :count sizes:>word[5] v:>blob[5] :count"},
+	SetReal:                  {"fmi3SetFloat64", set, ":component vr:ref[2] :count v:<real[4] :count"},
+	SetFloat32:               {"fmi3SetFloat32", set, ":component vr:ref[2] :count v:<float32[4] :count"},
+	SetInt8:                  {"fmi3SetInt8", set, ":component vr:ref[2] :count v:<int8[4] :count"},
+	SetUInt8:                 {"fmi3SetUInt8", set, ":component vr:ref[2] :count v:<uint8[4] :count"},
+	SetInt16:                 {"fmi3SetInt16", set, ":component vr:ref[2] :count v:<int16[4] :count"},
+	SetUInt16:                {"fmi3SetUInt16", set, ":component vr:ref[2] :count v:<uint16[4] :count"},
+	SetInteger:               {"fmi3SetInt32", set, ":component vr:ref[2] :count v:<int[4] :count"},
+	SetUInt32:                {"fmi3SetUInt32", set, ":component vr:ref[2] :count v:<uint32[4] :count"},
+	SetInt64:                 {"fmi3SetInt64", set, ":component vr:ref[2] :count v:<int64[4] :count"},
+	SetUInt64:                {"fmi3SetUInt64", set, ":component vr:ref[2] :count v:<uint64[4] :count"},
+	SetBoolean:               {"fmi3SetBoolean", set, ":component vr:ref[2] :count v:<bool[4] :count"},
+	SetString:                {"fmi3SetString", set, ":component vr:ref[2] :count v:<text[4] :count"},
+	SetBinary:                {"fmi3SetBinary", set, ":component vr:ref[2] :count sizes:<word[5] v:<blob[5] :count"},
+	GetFMUState:              {"fmi3GetFMUState", handle, ":component state:slot[*]"},
+	SetFMUState:              {"fmi3SetFMUState", handle, ":component state:state"},
+	FreeFMUState:             {"fmi3FreeFMUState", handle, ":component state:slot[*]"},
+	SerializedFMUStateSize:   {"fmi3SerializedFMUStateSize", handle, ":component state:state size:<>word[*]"},
+	SerializeFMUState:        {"fmi3SerializeFMUState", handle, ":component state:state :>byte[3] size:count"},
+	DeSerializeFMUState:      {"fmi3DeserializeFMUState", handle, ":component :<byte[2] size:count state:slot[*]"},
+	GetDirectionalDerivative: {"fmi3GetDirectionalDerivative", get, ":component unknown:ref[2] :count known:ref[4] :count seed:<real[6] :count sensitivity:>real[8] :count"},
+	GetRealOutputDerivatives: {"fmi3GetOutputDerivatives", get &^ i, ":component vr:ref[2] :count order:int[2] v:>real[5] :count"},
+	DoStep: {"fmi3DoStep", c, ":component t:real h:real noRestoreBefore:int " +
+		"eventHandlingNeeded:<>bool[*] terminateSimulation:<>bool[*] earlyReturn:<>bool[*] lastSuccessfulTime:<>real[*]"},
+}}
 
-// Entry describes a function.
-type Entry struct {
-	Name string
-	When uint16
+// entry describes a function.
+type entry struct {
+	name string
+	when uint16
 	args string
 }
 
-func (f Function) String() string { return Table[f].Name }
+// call is what the arguments of a function say.
+type call struct {
+	shape     []Argument
+	signature uintptr
+}
+
+func (f Function) String() string { return table[f>>7][f.Number()].name }
+
+// When returns the states in which a function may be called.
+func (f Function) When() uint16 { return table[f>>7][f.Number()].when }
+
+// Shape returns the arguments of a function.
+func (f Function) Shape() []Argument { return calls[f>>7][f.Number()].shape }
+
+// Signature returns the order of its integers and floating-point numbers.
+func (f Function) Signature() uintptr { return calls[f>>7][f.Number()].signature }
 
 // Argument is an argument of a function.
 type Argument struct {
@@ -125,37 +218,47 @@ type Argument struct {
 
 const one int8 = -1
 
-// Shapes are the arguments of all functions; Signatures the orders of integers and floating-point numbers.
-var (
-	Shapes     [NumFunctions][]Argument
-	Signatures [NumFunctions]uintptr
-)
+var calls [2][NumFunctions]call
 
 func init() {
-	orders := map[string]uintptr{"IFFI": native.SigIFFI, "IIFFIF": native.SigIIFFIF}
-	for f := range Table {
-		order := ""
-		for word := range strings.FieldsSeq(Table[f].args) {
-			var a Argument
-			a.Name, a.Type, _ = strings.Cut(word, ":")
-			var n string
-			a.Type, n, a.Array = strings.Cut(strings.TrimSuffix(a.Type, "]"), "[")
-			a.In, a.Out = strings.Contains(a.Type, "<"), strings.Contains(a.Type, ">")
-			a.Type = strings.TrimLeft(a.Type, "<>")
-			if a.count = one; a.Array && n != "*" {
-				k, _ := strconv.Atoi(n)
-				a.count = int8(k)
-			}
-			kind := "I"
-			if a.Float() {
-				kind = "F"
-			}
-			a.At = int8(strings.Count(order, kind))
-			order += kind
-			Shapes[f] = append(Shapes[f], a)
+	for version := range table {
+		for f, e := range table[version] {
+			calls[version][f] = e.parse()
 		}
-		Signatures[f] = orders[order]
 	}
+}
+
+// parse reads the arguments.
+func (e *entry) parse() (c call) {
+	order := ""
+	for word := range strings.FieldsSeq(e.args) {
+		var a Argument
+		a.Name, a.Type, _ = strings.Cut(word, ":")
+		var n string
+		a.Type, n, a.Array = strings.Cut(strings.TrimSuffix(a.Type, "]"), "[")
+		a.In, a.Out = strings.Contains(a.Type, "<"), strings.Contains(a.Type, ">")
+		a.Type = strings.TrimLeft(a.Type, "<>")
+		if a.count = one; a.Array && n != "*" {
+			k, _ := strconv.Atoi(n)
+			a.count = int8(k)
+		}
+		kind := "I"
+		if a.Float() {
+			kind = "F"
+		}
+		a.At = int8(strings.Count(order, kind))
+		order += kind
+		c.shape = append(c.shape, a)
+	}
+	switch {
+	case strings.HasPrefix(order, "IFFI"):
+		c.signature = native.SigIFFI
+	case order == "IIFFIF":
+		c.signature = native.SigIIFFIF
+	case len(order) > 7:
+		c.signature = native.SigLong
+	}
+	return c
 }
 
 // Float reports whether an argument is a floating-point number.
@@ -172,7 +275,37 @@ func (a *Argument) Elements(r *native.Record) uintptr {
 	return r.Int[a.count]
 }
 
-var sizes = map[string]uintptr{"ref": 4, "int": 4, "byte": 1, "real": 8, "text": 8}
+var sizes = map[string]uintptr{"ref": 4, "int": 4, "byte": 1, "real": 8, "text": 8, "blob": 8, "word": 8, "bool": 1,
+	"int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "uint32": 4, "int64": 8, "uint64": 8, "float32": 4}
+
+// Resources returns the index of the location of the resources among the integers of a function to instantiate.
+func Resources(instantiate Function) int {
+	return int(instantiate.Shape()[slices.IndexFunc(instantiate.Shape(), func(a Argument) bool { return a.Name == "resources" })].At)
+}
+
+// Local reports whether each process has a value of its own for an argument.
+func (a *Argument) Local() bool {
+	switch a.Type {
+	case "component", "callbacks", "environment", "logger":
+		return true
+	}
+	return false
+}
+
+// Texts reports whether an argument is an array of pointers to texts or blobs.
+func (a *Argument) Texts() bool { return a.Array && (a.Type == "text" || a.Type == "blob") }
+
+// Content returns element k of an array of texts or blobs; nil is a null pointer. It is not a copy.
+func (a *Argument) Content(r *native.Record, k uintptr) []byte {
+	p := *(*uintptr)(native.Pointer(r.Int[a.At] + 8*k))
+	switch {
+	case p == 0:
+		return nil
+	case a.Type == "text":
+		return native.Bytes(p, native.MaxString)
+	}
+	return unsafe.Slice((*byte)(native.Pointer(p)), min(*(*uintptr)(native.Pointer(r.Int[a.At-1] + 8*k)), MaxState))
+}
 
 // Size returns the size of an element, One whether there is always one.
 func (a *Argument) Size() uintptr { return sizes[a.Type] }
@@ -198,7 +331,7 @@ const (
 // MaxState bounds the size of a serialised state, in bytes.
 const MaxState = 1 << 32
 
-// FunctionSet is a set of functions, one bit each.
+// FunctionSet is a set of functions of any version, one bit for each number.
 type FunctionSet uint64
 
-func (s FunctionSet) Has(f Function) bool { return s>>f&1 != 0 }
+func (s FunctionSet) Has(f Function) bool { return s>>f.Number()&1 != 0 }

@@ -13,10 +13,11 @@ import (
 
 // File is a library that can be loaded.
 type File struct {
-	Path   string // absolute; "" = not yet compiled
-	Prefix string // optional prefix of function names
-	Chdir  bool   // make its folder the working directory while loading
-	ID     string // modelIdentifier
+	Path   string   // absolute; "" = not yet compiled
+	Prefix string   // optional prefix of function names
+	Chdir  bool     // make its folder the working directory while loading
+	ID     string   // modelIdentifier
+	API    Function // V3 for a library of FMI 3.0, else 0
 	// Preload are libraries whose symbols the library uses, without naming them.
 	Preload []string
 }
@@ -37,18 +38,20 @@ type Shown struct {
 	Exports uint64 // a bit for each function
 	Types   string // from fmi2GetTypesPlatform
 	Version string // from fmi2GetVersion
-	Foreign string // a function of another interface, if there is no fmi2Instantiate
+	Foreign string // a function of another interface, if there is none to instantiate
 
 	Replaced string // see native.Replaced
 }
 
-func (s *Shown) Has(fn Function) bool { return s.Exports>>fn&1 != 0 }
+func (s *Shown) Has(fn Function) bool { return s.Exports>>fn.Number()&1 != 0 }
 
-// Explain returns a remark on a library without fmi2Instantiate, "" for none.
+// Explain returns a remark on a library without the function to instantiate, "" for none.
 func (s *Shown) Explain() string {
 	switch {
-	case s.Foreign == fmi3Instantiate:
+	case s.Foreign == (Instantiate | V3).String():
 		return ", but it is a library of FMI 3"
+	case s.Foreign == Instantiate.String():
+		return ", but it is a library of FMI 2"
 	case strings.HasSuffix(s.Foreign, fmi1Instantiate):
 		return ", but it is a library of FMI 1"
 	case strings.HasSuffix(s.Foreign, prefixedInstantiate):
@@ -57,10 +60,8 @@ func (s *Shown) Explain() string {
 	return ""
 }
 
-// Functions that a library may export instead of fmi2Instantiate; modelIdentifier precedes
-// the last two.
+// Functions that a library may export instead; modelIdentifier precedes them.
 const (
-	fmi3Instantiate     = "fmi3InstantiateCoSimulation"
 	fmi1Instantiate     = "_fmiInstantiateSlave"
 	prefixedInstantiate = "_fmi2Instantiate"
 )
@@ -122,8 +123,11 @@ func ContentKey(path string) string {
 // resolve finds the functions and calls those on types platform and version.
 func (l *Library) resolve(handle uintptr, p *File, t native.Tag) (err error) {
 	s := &l.Shown
-	for k := range Table {
-		name := Table[k].Name
+	for k := range NumFunctions {
+		name := (k | p.API).String()
+		if name == "" {
+			continue
+		}
 		if l.Sym[k] = native.Symbol(handle, name); l.Sym[k] == 0 && p.Prefix != "" {
 			// Compiled from sources with the prefix of the standard.
 			l.Sym[k] = native.Symbol(handle, p.Prefix+name)
@@ -136,10 +140,10 @@ func (l *Library) resolve(handle uintptr, p *File, t native.Tag) (err error) {
 		s.Types, err = native.CallText(t.Of(uint8(GetTypesPlatform)), fn)
 	}
 	if fn := l.Sym[GetVersion]; fn != 0 && err == nil {
-		s.Version, err = native.CallText(t.Of(uint8(GetVersion)), fn)
+		s.Version, err = native.CallText(t.Of(uint8(GetVersion|p.API)), fn)
 	}
 	if !s.Has(Instantiate) {
-		for _, name := range []string{fmi3Instantiate, p.ID + fmi1Instantiate, p.ID + prefixedInstantiate} {
+		for _, name := range []string{(Instantiate | p.API ^ V3).String(), p.ID + fmi1Instantiate, p.ID + prefixedInstantiate} {
 			if native.Symbol(handle, name) != 0 {
 				s.Foreign = name
 				break

@@ -26,24 +26,35 @@ type callbackFunctions struct {
 	logger, allocateMemory, freeMemory, stepFinished, environment uintptr
 }
 
-// NewCallbacks registers q for log messages and returns the address of its callback struct.
-// The struct is never freed: threads of the FMU may still read it, and some FMUs keep the
-// pointer (checklist fmi2 31).
-func NewCallbacks(q *Log) (uintptr, error) {
+// Register registers q for log messages. Its callback struct is never freed: threads of the FMU may still read it, and some
+// FMUs keep the pointer (checklist fmi2 31).
+func (q *Log) Register() error {
 	calloc, free, err := native.Allocator()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	p, err := native.Alloc(unsafe.Sizeof(callbackFunctions{}))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	q.handle = native.Listen(q)
 	// stepFinished stays null: a pending step is polled (checklist fmi2 32, 53).
 	*(*callbackFunctions)(p) = callbackFunctions{
 		logger: native.LogCallback(), allocateMemory: calloc, freeMemory: free, environment: q.handle,
 	}
-	return uintptr(p), nil
+	q.callbacks = uintptr(p)
+	return nil
+}
+
+// Callback returns the value of an argument of Instantiate with this type, after Register.
+func (q *Log) Callback(kind string) uintptr {
+	switch kind {
+	case "callbacks":
+		return q.callbacks
+	case "environment":
+		return q.handle
+	}
+	return native.PlainLogCallback()
 }
 
 // Unregister discards later messages of the instance.
@@ -140,6 +151,7 @@ type Log struct {
 	Instance     string
 	FMU          string // name of its file
 	handle       uintptr
+	callbacks    uintptr // address of the struct
 	VariableName func(kind byte, vr uint32) (string, bool)
 	Sink         func(native.Message)
 	Keep         func(native.Message) // receives all messages of the FMU, including dropped ones, one at a time; may be nil

@@ -210,3 +210,11 @@ func Bytes(p uintptr, limit int) []byte {
 	}
 	return unsafe.Slice((*byte)(Pointer(p)), n)
 }
+
+// Copy returns a copy of n bytes at p, "" if p is null.
+func Copy(p, n uintptr) string {
+	if p == 0 {
+		return ""
+	}
+	return string(unsafe.Slice((*byte)(Pointer(p)), n))
+}

@@ -31,8 +31,9 @@ func call(l Link, request []byte) ([]byte, error) {
 // Client makes the calls of an instance in another process, instead of a crossing into C. The
 // addresses of functions in its records are those of Symbols.
 type Client struct {
-	Name string // of the instance
-	All  bool   // the process drops no log messages
+	Name string        // of the instance
+	API  capi.Function // version of its functions
+	All  bool          // the process drops no log messages
 	// Launch starts a process. again is true if it replaces one that has ended.
 	Launch func(again bool) (Link, error)
 	// Ended reports whether an error of a link means that the process has ended, the number of calls of the request that
@@ -67,12 +68,12 @@ type Loaded struct {
 	Failed  error    // why the library cannot be loaded; nil = loaded
 }
 
-// Symbols returns numbers that replace the addresses of functions in records; 0 = not exported.
-func Symbols(s *capi.Shown) *[capi.NumFunctions]uintptr {
+// Symbols returns numbers that replace the addresses of functions of a version in records; 0 = not exported.
+func Symbols(s *capi.Shown, api capi.Function) *[capi.NumFunctions]uintptr {
 	sym := new([capi.NumFunctions]uintptr)
-	for k := range sym {
-		if s.Has(capi.Function(k)) {
-			sym[k] = uintptr(k) + 1
+	for k := range capi.NumFunctions {
+		if s.Has(k) {
+			sym[k] = uintptr(k|api) + 1
 		}
 	}
 	return sym
@@ -245,7 +246,7 @@ func (r *Client) underWay(recs []native.Record, err error) (begun int, call stri
 	}
 	time = r.Time
 	for k := range begun - 1 {
-		if c := &recs[k]; called(c) == capi.DoStep {
+		if c := &recs[k]; called(c).Number() == capi.DoStep {
 			time = c.Float[0] + c.Float[1]
 		}
 	}
@@ -260,7 +261,7 @@ func (r *Client) fail(b *native.Batch, recs []native.Record, err error) {
 	}
 	b.Done = uintptr(begun)
 	recs[begun-1].Ret = capi.StatusFatal
-	if called(&recs[begun-1]) == capi.Instantiate {
+	if called(&recs[begun-1]).Number() == capi.Instantiate {
 		recs[begun-1].Ret = 0
 	}
 	r.Time = time
@@ -283,12 +284,12 @@ func (r *Client) encode(c *native.Record) {
 	}
 	w.word(head)
 	if define {
-		for _, a := range capi.Shapes[f] {
+		for _, a := range f.Shape() {
 			if a.Type == "count" {
 				w.word(uint64(c.Int[a.At]))
 			}
 		}
-		for _, a := range capi.Shapes[f] {
+		for _, a := range f.Shape() {
 			if a.Fixed() {
 				w.memory(c.Int[a.At], a.Bytes(c))
 			}
@@ -299,9 +300,9 @@ func (r *Client) encode(c *native.Record) {
 	}
 	r.encodeArguments(f, c)
 	switch f {
-	case capi.DoStep:
+	case capi.DoStep, capi.DoStep | capi.V3:
 		r.Time = c.Float[0]
-	case capi.SetupExperiment:
+	case capi.SetupExperiment, capi.EnterInitializationMode | capi.V3:
 		r.Time, r.Timed = c.Float[1], true
 	}
 }
@@ -309,7 +310,7 @@ func (r *Client) encode(c *native.Record) {
 // encodeArguments writes the arguments of a record that are not constant.
 func (r *Client) encodeArguments(f capi.Function, c *native.Record) {
 	w := &r.out
-	for _, a := range capi.Shapes[f] {
+	for _, a := range f.Shape() {
 		p := c.Int[a.At]
 		switch {
 		case a.Float():
@@ -323,17 +324,17 @@ func (r *Client) encodeArguments(f capi.Function, c *native.Record) {
 			w.word(uint64(*slot))
 		case a.Type == "text" && !a.Array:
 			w.text(native.String(p, native.MaxString))
-		case a.Type == "text" && a.In:
+		case a.Texts() && a.In:
 			for j := range a.Elements(c) {
-				w.text(native.String(*(*uintptr)(native.Pointer(p + 8*j)), native.MaxString))
+				w.bytes(a.Content(c, j))
 			}
 		case a.In:
 			w.memory(p, a.Bytes(c))
-		case a.Out && a.Type != "text":
+		case a.Out && !a.Texts():
 			r.most += uint64(a.Bytes(c))
 		case a.Out:
 			r.most += MaxTexts
-		case !a.Array && a.Type != "count" && a.Type != "component" && a.Type != "local":
+		case !a.Array && a.Type != "count" && !a.Local():
 			w.word(uint64(p))
 		}
 	}
@@ -373,12 +374,12 @@ func (r *Client) decode(b *native.Batch, recs []native.Record, answer []byte) er
 			b.Modes = 1
 		}
 		f := called(c)
-		if f == capi.DoStep && !native.Stops(c.Status()) {
+		if f.Number() == capi.DoStep && !native.Stops(c.Status()) {
 			r.Time = c.Float[0] + c.Float[1]
 		}
-		for _, g := range capi.Shapes[f] {
+		for _, g := range f.Shape() {
 			switch p := c.Int[g.At]; {
-			case g.Out && g.Type == "text":
+			case g.Out && g.Texts():
 				if err := r.readTexts(&a, p, g.Elements(c)); err != nil {
 					return err
 				}

@@ -34,16 +34,16 @@ type instance struct {
 	place  *capi.File // of the library, if the Client does not know it
 	uri    string     // of the resources, likewise
 
-	batch     *native.Batch
-	mem       native.Memory   // lives as long as the process
-	recs      []native.Record // of the present batch
-	fns       []capi.Function
-	slots     []uint64           // number of the state in each record with ArgStateSlot
-	kept      []native.Record    // by the number for requests; Fn is 0 if there is none
-	states    map[uint64]uintptr // fmi2FMUstate by number
-	out       wireWriter
-	scratch   native.Scratch
-	callbacks uintptr
+	batch   *native.Batch
+	mem     native.Memory   // lives as long as the process
+	recs    []native.Record // of the present batch
+	fns     []capi.Function
+	slots   []uint64           // number of the state in each record with ArgStateSlot
+	kept    []native.Record    // by the number for requests; Fn is 0 if there is none
+	states  map[uint64]uintptr // fmi2FMUstate by number
+	out     wireWriter
+	scratch native.Scratch
+	api     capi.Function // version of the library
 
 	guard  *native.Guard // settings of the process before the first instance
 	tidied time.Time     // of the last tidy
@@ -149,7 +149,7 @@ func Ends(request []byte) bool {
 	if kind, n := r.word(), r.word(); kind != askRun || n != 1 {
 		return false
 	}
-	f := capi.Function(r.word() & 0xff)
+	f := capi.Function(r.word() & 0xff).Number()
 	return f == capi.Terminate || f == capi.FreeInstance
 }
 
@@ -244,9 +244,10 @@ func (h *instance) load(r *wireReader) error {
 		if p.Path != "" {
 			return ErrWire
 		}
-		chdir := p.Chdir
+		asked := p
 		p = *h.place
-		p.Chdir = p.Chdir || chdir
+		p.Chdir = p.Chdir || asked.Chdir
+		p.API = asked.API
 	}
 	if r.bad || h.img != nil || p.Path == "" {
 		return ErrWire
@@ -265,7 +266,7 @@ func (h *instance) load(r *wireReader) error {
 		say(err.Error())
 	} else {
 		say("")
-		h.img, s = img, img.Shown
+		h.img, h.api, s = img, p.API, img.Shown
 	}
 	h.out.word(uint64(len(changes)))
 	for _, c := range changes {
@@ -275,7 +276,7 @@ func (h *instance) load(r *wireReader) error {
 	for _, text := range []string{s.Types, s.Version, s.Foreign, s.Replaced} {
 		say(text)
 	}
-	if h.callbacks, err = capi.NewCallbacks(h.log); err != nil {
+	if err = h.log.Register(); err != nil {
 		return err
 	}
 	h.guard, h.tidied = native.Watch(), time.Now()
@@ -339,7 +340,7 @@ func (h *instance) run(r *wireReader) error {
 	b.Recs, b.N = native.Address(h.recs), uintptr(n)
 	if n == 1 && changesProcess.Has(h.fns[0]) {
 		h.tidy(0)
-		if f := h.fns[0]; f == capi.Terminate || f == capi.FreeInstance {
+		if f := h.fns[0].Number(); f == capi.Terminate || f == capi.FreeInstance {
 			native.Flush() // a crash loses what is not written
 		}
 		g := native.Watch()
@@ -355,7 +356,7 @@ func (h *instance) run(r *wireReader) error {
 	if done == 0 || done > uintptr(n) { // the FMU may have overwritten it
 		return ErrWire
 	}
-	h.judge(h.fns[done-1], h.recs[done-1].Status())
+	h.judge(h.fns[done-1].Number(), h.recs[done-1].Status())
 	h.out.word(h.outcome(done))
 	h.out.word(b.Start)
 	h.out.word(b.End)
@@ -417,7 +418,7 @@ const changesProcess capi.FunctionSet = 1<<capi.Instantiate |
 // batch.
 func (h *instance) outcome(records uintptr) uint64 {
 	done := uint64(records)
-	last, f := &h.recs[done-1], h.fns[done-1]
+	last, f := &h.recs[done-1], h.fns[done-1].Number()
 	switch f {
 	case capi.FreeInstance: // returns nothing
 	case capi.Instantiate:
@@ -438,13 +439,13 @@ func (h *instance) define(r *wireReader, c *native.Record) (f capi.Function, sha
 	head := r.word()
 	f = capi.Function(head & 0xff)
 	id := int(head >> wireKept & maxID)
-	if f >= capi.NumFunctions || h.img == nil || h.img.Sym[f] == 0 {
+	if n := f.Number(); n >= capi.NumFunctions || h.img == nil || f.Version() != h.api || h.img.Sym[n] == 0 {
 		return f, nil, ErrWire
 	}
-	shape = capi.Shapes[f]
+	shape = f.Shape()
 	switch {
 	case head&wireDefines != 0:
-		*c = native.Record{Fn: h.img.Sym[f], Sig: capi.Signatures[f]}
+		*c = native.Record{Fn: h.img.Sym[f.Number()], Sig: f.Signature()}
 		for _, a := range shape {
 			if a.Type == "count" {
 				c.Int[a.At] = uintptr(r.word())
@@ -461,7 +462,7 @@ func (h *instance) define(r *wireReader, c *native.Record) (f capi.Function, sha
 			}
 			h.kept[id] = *c
 		}
-	case id < len(h.kept) && h.kept[id].Fn == h.img.Sym[f]:
+	case id < len(h.kept) && h.kept[id].Fn == h.img.Sym[f.Number()]:
 		*c = h.kept[id]
 	default:
 		return f, nil, ErrWire
@@ -484,8 +485,8 @@ func (h *instance) decode(r *wireReader, k int) error {
 			r.memory(native.AddressOf(&c.Float[a.At]), 8)
 		case a.Type == "component":
 			*to = h.comp
-		case a.Type == "local":
-			*to = h.callbacks
+		case a.Local():
+			*to = h.log.Callback(a.Type)
 		case a.Type == "slot":
 			h.slots[k] = r.word()
 			*(*uintptr)(native.Pointer(*to)) = h.states[h.slots[k]]
@@ -495,13 +496,13 @@ func (h *instance) decode(r *wireReader, k int) error {
 				return ErrWire
 			}
 			*to = state
-		case a.Type == "text" && a.Out:
+		case a.Texts() && a.Out:
 			clear(unsafe.Slice((*uintptr)(native.Pointer(*to)), a.Elements(c)))
 		case a.Type == "text" && !a.Array:
 			if *to, err = h.string(r.raw(r.word()), true); err != nil { // some FMUs keep the pointers
 				return err
 			}
-		case a.Type == "text":
+		case a.Texts():
 			if *to, err = h.readTexts(r, a.Elements(c)); err != nil {
 				return err
 			}
@@ -514,21 +515,18 @@ func (h *instance) decode(r *wireReader, k int) error {
 	if r.bad {
 		return ErrWire
 	}
-	if f == capi.Instantiate {
+	if f.Number() == capi.Instantiate {
 		h.log.Instance = native.String(c.Int[0], maxName)
 		if h.place != nil {
-			c.Int[resources], err = h.string([]byte(h.uri), true)
+			c.Int[capi.Resources(f)], err = h.string([]byte(h.uri), true)
 		}
 	}
 	return err
 }
 
-// resources is the index of fmuResourceLocation in fmi2Instantiate.
-const resources = 3
-
 // reserve allocates the memory of an array, and reads it if it is constant.
 func (h *instance) reserve(r *wireReader, c *native.Record, a capi.Argument, keep bool) error {
-	if !a.Array || a.Type == "text" && a.In {
+	if !a.Array || a.Texts() && a.In {
 		return nil
 	}
 	if a.Elements(c) > capi.MaxState {
@@ -589,26 +587,27 @@ func (h *instance) string(s []byte, keep bool) (uintptr, error) {
 func (h *instance) encode(k int) {
 	c, f := &h.recs[k], h.fns[k]
 	w := &h.out
-	if f == capi.Instantiate {
+	if f.Number() == capi.Instantiate {
 		h.comp = c.Ret
 	}
 	w.word(uint64(c.Ret))
 	w.word(uint64(c.Sig & native.SigModes))
-	for _, a := range capi.Shapes[f] {
+	for _, a := range f.Shape() {
 		at := c.Int[a.At]
 		switch {
-		case a.Type == "slot" && f == capi.FreeFMUState:
+		case a.Type == "slot" && f.Number() == capi.FreeFMUState:
 			delete(h.states, h.slots[k])
 		case a.Type == "slot":
 			h.states[h.slots[k]] = *(*uintptr)(native.Pointer(at))
-		case a.Out && a.Type == "text":
+		case a.Out && a.Texts():
 			for i := range a.Elements(c) {
-				p := *(*uintptr)(native.Pointer(at + 8*i))
-				if p == 0 || native.Stops(c.Status()) {
+				if native.Stops(c.Status()) {
 					w.word(wireNull)
-					continue
+				} else if b := a.Content(c, i); b == nil {
+					w.word(wireNull)
+				} else {
+					w.bytes(b)
 				}
-				w.text(native.String(p, native.MaxString))
 			}
 		case a.Out:
 			w.memory(at, a.Bytes(c))

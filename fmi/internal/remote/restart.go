@@ -95,13 +95,14 @@ func (r *Client) Replaying() bool { return r.replaying.Load() }
 
 // reading are the calls that do not change an instance.
 const reading capi.FunctionSet = 1<<capi.GetReal | 1<<capi.GetInteger | 1<<capi.GetBoolean | 1<<capi.GetString |
-	1<<capi.GetRealOutputDerivatives |
+	1<<capi.GetRealOutputDerivatives | 1<<capi.GetFloat32 | 1<<capi.GetInt8 | 1<<capi.GetUInt8 | 1<<capi.GetInt16 | 1<<capi.GetUInt16 |
+	1<<capi.GetUInt32 | 1<<capi.GetInt64 | 1<<capi.GetUInt64 | 1<<capi.GetBinary |
 	1<<capi.SerializedFMUStateSize | 1<<capi.SerializeFMUState |
 	1<<capi.GetStatus | 1<<capi.GetRealStatus | 1<<capi.GetIntegerStatus | 1<<capi.GetBooleanStatus | 1<<capi.GetStringStatus
 
 // write stores an answered request.
 func (s *restart) write(recs []native.Record, request []byte, outcome uint64) {
-	f := called(&recs[len(recs)-1])
+	f := called(&recs[len(recs)-1]).Number()
 	s.losses = 0
 	switch {
 	case !s.Replaceable():
@@ -123,7 +124,7 @@ func (r *Client) goOn(recs []native.Record, cause error) error {
 	if s.broken || !s.saved && !r.severed(cause) {
 		return cause
 	}
-	switch called(&recs[0]) {
+	switch called(&recs[0]).Number() {
 	case capi.Terminate, capi.FreeInstance:
 		return cause
 	}
@@ -235,7 +236,7 @@ func (r *Client) putBack(state []byte) error {
 		m := wireWriter(nil)
 		m.word(askRun)
 		m.word(1)
-		m.word(uint64(f) | wireDefines)
+		m.word(uint64(f|r.API) | wireDefines)
 		if f == capi.DeSerializeFMUState {
 			m.word(uint64(len(state)))
 			m.raw(state)

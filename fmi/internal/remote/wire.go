@@ -16,7 +16,7 @@ import (
 
 // Version is the version of the messages. The versions of the processes on one machine differ
 // only if the program is replaced during a run.
-const Version = 8
+const Version = 9
 
 // Requests.
 const (
@@ -55,9 +55,11 @@ func (w *wireWriter) raw(b []byte) {
 	}
 }
 
-func (w *wireWriter) text(s string) {
-	w.word(uint64(len(s)))
-	w.raw(unsafe.Slice(unsafe.StringData(s), len(s)))
+func (w *wireWriter) text(s string) { w.bytes(unsafe.Slice(unsafe.StringData(s), len(s))) }
+
+func (w *wireWriter) bytes(b []byte) {
+	w.word(uint64(len(b)))
+	w.raw(b)
 }
 
 // file writes where a library is.
@@ -66,6 +68,7 @@ func (w *wireWriter) file(f capi.File) {
 		w.text(s)
 	}
 	w.flag(f.Chdir)
+	w.word(uint64(f.API))
 	w.word(uint64(len(f.Preload)))
 	for _, s := range f.Preload {
 		w.text(s)
@@ -109,7 +112,8 @@ func (r *wireReader) raw(n uint64) []byte {
 func (r *wireReader) text() string { return string(r.raw(r.word())) }
 
 func (r *wireReader) file() capi.File {
-	f := capi.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0}
+	f := capi.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0,
+		API: capi.Function(r.word()).Version()}
 	for n := r.word(); n > 0 && !r.bad; n-- {
 		f.Preload = append(f.Preload, r.text())
 	}

@@ -24,7 +24,7 @@ type Kind int32
 // The kinds of columns.
 const (
 	Boolean Kind = 0
-	Int32   Kind = 1
+	Int64   Kind = 2
 	Double  Kind = 5
 	Text    Kind = 6 // UTF-8
 )
@@ -34,9 +34,7 @@ func (k Kind) holds(values, bytes int) bool {
 	switch k {
 	case Boolean:
 		return bytes == (values+7)/8
-	case Int32:
-		return bytes == 4*values
-	case Double:
+	case Int64, Double:
 		return bytes == 8*values
 	}
 	return bytes >= 4*values

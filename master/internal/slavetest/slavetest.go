@@ -192,7 +192,7 @@ func Outputs(tb testing.TB, s master.Subsystem) []float64 {
 func Ints(list ...any) []fmuslave.Value {
 	var out []fmuslave.Value
 	for i := 0; i < len(list); i += 2 {
-		out = append(out, fmuslave.Value{Variable: list[i].(string), Integer: int32(list[i+1].(int))})
+		out = append(out, fmuslave.Value{Variable: list[i].(string), Integer: int64(list[i+1].(int))})
 	}
 	return out
 }

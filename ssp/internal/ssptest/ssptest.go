@@ -400,7 +400,7 @@ func With(v ssp.Variable, name string, b unit.Base) ssp.Variable {
 	return v
 }
 
-func Enum(v ssp.Variable, items map[string]int32) ssp.Variable {
+func Enum(v ssp.Variable, items map[string]int64) ssp.Variable {
 	v.Items = items
 	return v
 }

@@ -294,12 +294,12 @@ func FormatValue(v float64) string {
 }
 
 // ParseInteger reads an xs:integer of 32 bits.
-func ParseInteger(text string) (int32, error) {
+func ParseInteger(text string) (int64, error) {
 	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a 32-bit integer", text)
 	}
-	return int32(v), nil
+	return v, nil
 }
 
 // ParseBoolean reads an xs:boolean.

@@ -1,0 +1,129 @@
+package test
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmus"
+)
+
+// three returns a demo system whose FMUs are of FMI 3.0: those named, or all.
+func three(t testing.TB, name string, only ...string) string {
+	t.Helper()
+	return once(t, strings.Join(append([]string{name, "3"}, only...), "-")+".ssp", func(path string) error {
+		z, err := zip.OpenReader(system(t, name))
+		if err != nil {
+			return err
+		}
+		defer z.Close()
+		var b bytes.Buffer
+		to := zip.NewWriter(&b)
+		for _, f := range z.File {
+			model, isFMU := strings.CutSuffix(filepath.Base(f.Name), ".fmu")
+			r, err := f.Open()
+			if err != nil {
+				return err
+			}
+			content, err := io.ReadAll(r)
+			if isFMU && err == nil && (only == nil || slices.Contains(only, model)) {
+				var built string
+				if built, err = fmus.Build3(t.TempDir(), model); err == nil {
+					content = read(t, built)
+				}
+			}
+			if err != nil {
+				return err
+			}
+			w, err := to.Create(f.Name)
+			if err == nil {
+				_, err = w.Write(content)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := to.Close(); err != nil {
+			return err
+		}
+		write(t, path, b.Bytes())
+		return nil
+	})
+}
+
+// With every preset, a system of FMI 3.0 gives the bytes of the same system of FMI 2.0 without what only that has:
+// derivatives of inputs.
+func TestThreePresets(t *testing.T) {
+	for name, members := range map[string]string{"quarter-car-a": "chassis wheel", "two-mass-fd": "mass1 mass2 coupling", "contact-oscillator": "left right coupling"} {
+		stop := map[string]string{"quarter-car-a": "0.3", "two-mass-fd": "0.2", "contact-oscillator": "0.05"}[name]
+		var without []string
+		for _, m := range strings.Fields(members) {
+			without = append(without, "--quirk", m+"=noInputDerivatives")
+		}
+		for _, p := range algorithms.Presets() {
+			t.Run(name+"/"+p.Name, func(t *testing.T) {
+				t.Parallel()
+				args := []string{"--algorithm", p.Name, "--stop-time", stop}
+				old := run(t, slices.Concat(args, without, []string{system(t, name)})...)
+				o := run(t, append(args, three(t, name))...)
+				if o.code != old.code || o.code == 0 && (o.table(t) != old.table(t) || o.rows < 10) {
+					t.Errorf("exit codes %d and %d, %d rows, or other bytes\n%s\n%s", o.code, old.code, o.rows, o.output, old.output)
+				}
+			})
+		}
+	}
+}
+
+// A system of FMI 2.0 and 3.0 gives the same bytes however it runs.
+func TestThreeMixed(t *testing.T) {
+	old := complete(t, system(t, "quarter-car-a"), "--stop-time", "0.3", "--quirk", "chassis=noInputDerivatives", "--quirk", "wheel=noInputDerivatives").table(t)
+	mixed := three(t, "quarter-car-a", "quarter_wheel_a")
+	address := strings.TrimPrefix(hostFlag(t), "--on=*=")
+	for name, args := range map[string][]string{
+		"here": nil, "isolated": {"--isolate", "wheel"}, "all isolated": {"--isolate", "wheel", "--isolate", "chassis"},
+		"host": {"--on", "wheel=" + address}, "one thread": {"--workers", "1"}, "two threads": {"--workers", "2"},
+	} {
+		if got := complete(t, append([]string{mixed, "--stop-time", "0.3", "--quirk", "chassis=noInputDerivatives"}, args...)...).table(t); got != old {
+			t.Errorf("%s: other bytes", name)
+		}
+	}
+}
+
+// A fault in a call of each kind is named with the function of FMI 3.0, and rows are kept.
+func TestThreeFaults(t *testing.T) {
+	for _, during := range []string{"Instantiate", "EnterInitializationMode", "GetReal", "SetReal", "DoStep", "Terminate", "FreeInstance"} {
+		for _, item := range []string{"Segfault", "Exit7"} {
+			t.Run(during+"/"+item, func(t *testing.T) {
+				t.Parallel()
+				as := "three_" + during + "_" + item
+				path := once(t, as, func(dir string) error {
+					return writePair(t, dir, as, "", func(resources string) error {
+						start := map[string]string{"fault": item, "during": during}
+						if during == "DoStep" {
+							start["at"] = "0.4"
+						}
+						_, err := fmus.BuildMisbehaving3(resources, as, "misbehave", start)
+						return err
+					})
+				})
+				o := run(t, path, "--isolate", "bad")
+				function := map[string]string{"Instantiate": "InstantiateCoSimulation", "GetReal": "GetFloat64", "SetReal": "SetFloat64"}[during]
+				if function == "" {
+					function = during
+				}
+				said := o.output + strings.Join(o.manifest.Warnings, "\n")
+				if !strings.Contains(said, as+".fmu") || !strings.Contains(said, "fmi3"+function) || o.code == 2 {
+					t.Errorf("exit code %d\n%s", o.code, said)
+				}
+				if during == "DoStep" && (o.code != 1 || o.rows < 4) {
+					t.Errorf("exit code %d, %d rows", o.code, o.rows)
+				}
+			})
+		}
+	}
+}
