@@ -16,7 +16,8 @@ type Batch struct {
 	apart     bool             // in processes of their own
 	single    bool             // a member needs a crossing per call
 	follow    bool             // a member has edges, or may end a step early without a status that says so (FMI 3.0)
-	passed    int              // members that the last crossing of the present step has stepped
+	begin     int              // first member of the last crossing of a step
+	passed    int              // members up to the last one that it called
 	crossings [kinds]*crossing // in this process; nil = not used yet
 
 	// Of the present step of members in processes of their own.
@@ -99,7 +100,8 @@ func (b *Batch) Begin(n int, t, h float64, read bool) bool {
 
 // Step steps the members from member from on, from t by h, with the results of Stepper.Step. It stops at the first
 // one with a status other than OK or Warning; those after it may have been stepped, too: always if they are in processes of
-// their own, and if it ended the step early by a result of fmi3DoStep. ran counts the members up to that one, and s and err are its status and error; a pending step is a
+// their own, and if it ended the step early by a result of fmi3DoStep. ran counts the members up to that one, and s and err
+// are its status and error; a pending step is a
 // *StatusError with StatusPending. To go on with the members after it, call Step with from = ran.
 func (b *Batch) Step(from int, t, h float64, read bool) (ran int, s Status, err error) {
 	if b.apart {
@@ -256,6 +258,7 @@ type crossing struct {
 	recs  []native.Record   // of the members, with a time stamp between two members
 	first []int             // first record of each member, and one past the last record and a time stamp
 	fns   [][]capi.Function // of the records of each member
+	steps bool
 	// The first crossings are timed, and then one in so many.
 	made int
 }
@@ -267,7 +270,7 @@ func (b *Batch) crossing(what kind) (*crossing, error) {
 	if b.crossings[what] != nil {
 		return b.crossings[what], nil
 	}
-	c := &crossing{}
+	c := &crossing{steps: what == stepOnly || what == stepAndRead}
 	for _, m := range b.members {
 		switch what {
 		case saveStates:
@@ -290,7 +293,7 @@ func (b *Batch) crossing(what kind) (*crossing, error) {
 		return nil, err
 	}
 	c.recs = c.recs[:n-1]
-	if what == stepOnly || what == stepAndRead {
+	if c.steps {
 		for k, m := range b.members {
 			copy(c.recs[c.first[k]:], m.recs[:len(c.fns[k])])
 		}
@@ -316,13 +319,14 @@ func (c *crossing) weight() uint64 {
 // in Step.
 func (b *Batch) cross(c *crossing, from int, t, h float64) (ran int, s Status, err error) {
 	weight, n := c.weight(), c.batch
+	b.begin = from
 	n.Recs, n.N = native.Address(c.recs[c.first[from]:]), uintptr(len(c.recs)-c.first[from])
 	n.Time, n.Step, n.Untimed = t, h, flag(weight == 0)
 	b.members[0].in.run(n)
 	if weight > 0 {
 		b.meter(c, from, weight)
 	}
-	if n.Worst == 0 && n.Modes == 0 && !(b.follow && slices.ContainsFunc(b.members[from:], follows)) {
+	if n.Worst == 0 && n.Modes == 0 && !(c.steps && b.follow && slices.ContainsFunc(b.members[from:], follows)) {
 		return len(b.members), StatusOK, nil
 	}
 	for done := c.first[from] + int(n.Done); b.passed < len(b.members) && c.first[b.passed] < done; {
@@ -351,17 +355,19 @@ func (b *Batch) meter(c *crossing, from int, weight uint64) {
 
 // outcome evaluates the last crossing.
 func (b *Batch) outcome(c *crossing, from int) (ran int, s Status, err error) {
-	done := c.first[from] + int(c.batch.Done)
+	done := c.first[b.begin] + int(c.batch.Done)
 	for k := from; k < len(b.members) && c.first[k] < done; k++ {
 		in, recs := b.members[k].in, c.recs[c.first[k]:min(done, c.first[k+1]-1)]
 		in.changedModes(recs)
 		worst, at := lastNotOK(recs)
-		if !native.Stops(int32(worst)) && b.members[k].in.endedEarly() {
+		if c.steps && !native.Stops(int32(worst)) && b.members[k].in.endedEarly() {
 			worst, at = StatusDiscard, b.members[k].do
 		}
 		ran, s = k+1, defined(worst)
-		if err = b.members[k].load(recs, 0); err != nil {
-			return ran, StatusErr, err
+		if c.steps {
+			if err = b.members[k].load(recs, 0); err != nil {
+				return ran, StatusErr, err
+			}
 		}
 		if worst != StatusOK {
 			if c.batch.Untimed != 0 {

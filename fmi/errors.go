@@ -13,12 +13,16 @@ type StatusError struct {
 	Instance string
 	Func     string // for example "fmi2DoStep"
 	Status   Status
+	With     string // result of fmi3DoStep because of which OK counts as Discard; "" = none
 	Msg      string // last log lines of the FMU at Warning or above, or ""
 }
 
 // Error names instance, call and status, and quotes messages of the FMU.
 func (e *StatusError) Error() string {
 	s := fmt.Sprintf("%s: %s returned %s", e.Instance, e.Func, e.Status)
+	if e.With != "" {
+		s = fmt.Sprintf("%s: %s returned with %s", e.Instance, e.Func, e.With)
+	}
 	if e.Status > StatusPending || e.Status < StatusOK {
 		s += ", which FMI does not define (taken as Error)"
 	}

@@ -521,7 +521,13 @@ func (in *Instance) settle(f capi.Function, s Status) error {
 	default:
 		in.state = StateError
 	}
-	return &StatusError{Instance: in.name, Func: in.is(f).String(), Status: s, Msg: msg}
+	e := &StatusError{Instance: in.name, Func: in.is(f).String(), Status: s, Msg: msg}
+	if s == StatusDiscard && f == capi.DoStep && in.endedEarly() {
+		if e.With = "earlyReturn, which was not allowed"; in.step.terminate&0xff != 0 {
+			e.With = "terminateSimulation"
+		}
+	}
+	return e
 }
 
 // tellWarning logs, once, that a call returned Warning without a message.
@@ -722,6 +728,7 @@ func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
 	r.Float[0], r.Float[1] = t, h
 	in.stepResults(r)
 	in.from, in.time = t, t+h
+	in.forgetStep()
 	if err := in.callAt(capi.DoStep, t, h); err != nil || !in.endedEarly() {
 		return in.lastStatus(), err
 	}
@@ -738,6 +745,13 @@ type step struct {
 func (in *Instance) stepResults(r *native.Record) {
 	if s := in.step; s != nil {
 		copy(r.Int[2:], []uintptr{native.AddressOf(&s.event), native.AddressOf(&s.terminate), native.AddressOf(&s.early), native.AddressOf(&s.last)})
+	}
+}
+
+// forgetStep clears the results of the last step, which Discard leaves as they are.
+func (in *Instance) forgetStep() {
+	if in.step != nil {
+		*in.step = step{}
 	}
 }
 

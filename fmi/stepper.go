@@ -81,40 +81,30 @@ func (s *Stepper) build(p StepPlan) error {
 	s.recs = recs[:0]
 	s.batch = in.mem.Batch()
 
-	for _, x := range []struct {
-		vr       []description.ValueReference
-		kind     description.BaseType
-		reals    *[]float64
-		integers *[]int64
-		booleans *[]int32
-	}{
-		{p.RealIn, description.Real, &s.RealIn, nil, nil},
-		{p.IntegerIn, description.Integer, nil, &s.IntegerIn, nil},
-		{p.BooleanIn, description.Boolean, nil, nil, &s.BooleanIn},
-		{nil, description.Real, nil, nil, nil}, // derivatives and the step
-		{p.RealOut, description.Real, &s.RealOut, nil, nil},
-		{p.IntegerOut, description.Integer, nil, &s.IntegerOut, nil},
-		{p.BooleanOut, description.Boolean, nil, nil, &s.BooleanOut},
-	} {
-		switch {
-		case x.reals == nil && x.integers == nil && x.booleans == nil:
-			if err = s.derivatives(p); err != nil {
-				return err
-			}
-			s.do = len(s.recs)
-			err = s.add(capi.DoStep, native.Record{})
-		case x.reals != nil:
-			*x.reals, err = access[float64](s, x.kind, x.vr)
-		case x.integers != nil:
-			*x.integers, err = access[int64](s, x.kind, x.vr)
-		default:
-			*x.booleans, err = access[int32](s, x.kind, x.vr)
-		}
-		if err != nil {
-			return err
-		}
+	if s.RealIn, err = access[float64](s, description.Real, p.RealIn); err != nil {
+		return err
 	}
-	return nil
+	if s.IntegerIn, err = access[int64](s, description.Integer, p.IntegerIn); err != nil {
+		return err
+	}
+	if s.BooleanIn, err = access[int32](s, description.Boolean, p.BooleanIn); err != nil {
+		return err
+	}
+	if err := s.derivatives(p); err != nil {
+		return err
+	}
+	s.do = len(s.recs)
+	if err := s.add(capi.DoStep, native.Record{}); err != nil {
+		return err
+	}
+	if s.RealOut, err = access[float64](s, description.Real, p.RealOut); err != nil {
+		return err
+	}
+	if s.IntegerOut, err = access[int64](s, description.Integer, p.IntegerOut); err != nil {
+		return err
+	}
+	s.BooleanOut, err = access[int32](s, description.Boolean, p.BooleanOut)
+	return err
 }
 
 // add completes a record for f and appends it.
@@ -251,6 +241,7 @@ func (s *Stepper) ready(r *native.Record, t, h float64) {
 	r.Float[0], r.Float[1] = t, h
 	r.Int[1] = flag(s.NoRestoreBefore)
 	s.in.from, s.in.time = t, t+h
+	s.in.forgetStep()
 }
 
 // check checks whether a step from t by h is legal.

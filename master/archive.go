@@ -35,7 +35,7 @@ type Archive struct {
 }
 
 // archiveMark begins the bytes of an archive. Its number changes with their meaning.
-const archiveMark = "macrostep state 2\n"
+const archiveMark = "macrostep state 3\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -127,3 +127,27 @@ func TestThreeFaults(t *testing.T) {
 		}
 	}
 }
+
+// FMUs that end the simulation by a result of fmi3DoStep, one or two at the same time, end the run in the same way wherever
+// they run.
+func TestThreeEnds(t *testing.T) {
+	for _, third := range []string{"", "worse"} {
+		as := "three_ends" + third
+		path := once(t, as, func(dir string) error {
+			return writePair(t, dir, as, third, func(resources string) error {
+				_, err := fmus.BuildMisbehaving3(resources, as, "misbehave", map[string]string{"fault": "DiscardAndEnd", "during": "DoStep", "at": "0.3451"})
+				return err
+			})
+		})
+		want := run(t, path)
+		if want.code != 0 || want.manifest.Status != "terminated" && !strings.Contains(want.manifest.Reason, "asked to end the simulation") {
+			t.Fatalf("exit code %d, %s, %s\n%s", want.code, want.manifest.Status, want.manifest.Reason, want.output)
+		}
+		for name, args := range map[string][]string{"isolated": {"--isolate", "always"}, "two threads": {"--workers", "2"}, "call by call": {"--debug", "calls=calls.txt"}} {
+			o := run(t, append([]string{path}, args...)...)
+			if o.code != want.code || o.table(t) != want.table(t) || o.manifest.Reason != want.manifest.Reason {
+				t.Errorf("%s: exit code %d, %q, %d rows; want %q, %d", name, o.code, o.manifest.Reason, o.rows, want.manifest.Reason, want.rows)
+			}
+		}
+	}
+}
