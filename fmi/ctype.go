@@ -218,18 +218,6 @@ func (in *Instance) unfit(f capi.Function, vr description.ValueReference, v valu
 	if f == capi.GetUInt64 {
 		return in.argument(f, "the value %d of %s is larger than %d, the largest integer that macrostep represents", uint64(v.integer), name, int64(1<<63-1))
 	}
-	low, high := limits(storage)
+	low, high := storage.Range()
 	return in.argument(f, "the value %d of %s is not in the range of its type, %d to %d", v.integer, name, low, high)
-}
-
-// limits returns the range of an integer type, as far as an int64 represents it.
-func limits(storage description.Storage) (low, high int64) {
-	bits := 8 * ctypes[storage].size
-	switch storage {
-	case description.StoreUInt8, description.StoreUInt16, description.StoreUInt32:
-		return 0, 1<<bits - 1
-	case description.StoreUInt64:
-		return 0, 1<<63 - 1
-	}
-	return -1 << (bits - 1), 1<<(bits-1) - 1
 }

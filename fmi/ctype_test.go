@@ -19,7 +19,7 @@ func TestWidths(t *testing.T) {
 		description.StoreInt64: {math.MinInt64, math.MaxInt64}, description.StoreUInt64: {0, math.MaxInt64},
 		description.StoreEnum: {math.MinInt64, math.MaxInt64},
 	} {
-		if low, high := limits(storage); low != limit[0] || high != limit[1] {
+		if low, high := storage.Range(); low != limit[0] || high != limit[1] {
 			t.Errorf("%s: limits %d and %d", storage, low, high)
 		}
 		for _, n := range limit {

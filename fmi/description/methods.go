@@ -123,6 +123,9 @@ func (s Storage) String() string {
 	return fmt.Sprintf("%d?", uint8(s))
 }
 
+// Range returns the least and the greatest value of an integer type; those of UInt64 end where int64 does.
+func (s Storage) Range() (low, high int64) { return storages[s].min, storages[s].max }
+
 // String returns the word of the attribute in modelDescription.xml.
 func (c Causality) String() string { return wordOf(causalityWords, c) }
 

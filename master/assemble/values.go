@@ -75,15 +75,18 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 			out.Integer = int64(items[i].Value)
 			return out, nil
 		}
-		n, err := strconv.ParseInt(text, 10, 32)
-		if err != nil {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if low, high := v.Storage.Range(); err != nil || n < low || n > high {
 			if v.Type == description.Enumeration {
 				return out, fmt.Errorf("the variable is an Enumeration; give one of its items%s%s", listed(items), diag.DidYouMean(text, namesOf(items)))
 			}
+			if v.Storage != description.StoreInt32 {
+				return out, fmt.Errorf("the variable is of type %s; give a whole number from %d to %d", v.TypeName(), low, high)
+			}
 			return out, errors.New("the variable is an Integer; give a whole number of 32 bits")
 		}
-		out.Integer = int64(n)
-		if len(items) > 0 && !slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == int64(out.Integer) }) {
+		out.Integer = n
+		if len(items) > 0 && !slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == n }) {
 			return out, fmt.Errorf("the variable is an Enumeration, and none of its items has this number; give one of them%s",
 				listed(items))
 		}
