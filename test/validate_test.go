@@ -107,7 +107,7 @@ func TestValidate(t *testing.T) {
 		{"validate --disable XY1 " + bad, 2, []string{`there is no rule "XY1"`}},
 		{"validate --algorithm magic " + bad, 2, []string{`no algorithm is called "magic"`}},
 		{"validate --list", 0, []string{"modelDescription.xml\n", "MD17 ", "error", "warning*", "rules; * = an error with --strict"}},
-		{"validate --explain md17", 0, []string{"MD17 (error)", "Names of variables are unique.",
+		{"validate --explain md17", 0, []string{"MD17 (error)", "Names of variables are unique",
 			"Remedy: rename one of the variables", "Source: fmi2 18"}},
 		{"validate --explain CC8", 0, []string{"CC8 has no rule of its own", "SD6 and SD8"}},
 		{"validate --explain XY", 2, []string{`there is no rule "XY"`}},
