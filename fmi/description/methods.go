@@ -123,6 +123,14 @@ func (s Storage) String() string {
 	return fmt.Sprintf("%d?", uint8(s))
 }
 
+// Range returns the least and the greatest value of an Integer or Enumeration. A variable without a Storage is one of FMI 2.0.
+func (v *ScalarVariable) Range() (low, high int64) {
+	if v.Storage == StoreFloat64 {
+		return StoreInt32.Range()
+	}
+	return v.Storage.Range()
+}
+
 // Range returns the least and the greatest value of an integer type; those of UInt64 end where int64 does.
 func (s Storage) Range() (low, high int64) { return storages[s].min, storages[s].max }
 

@@ -76,11 +76,11 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 			return out, nil
 		}
 		n, err := strconv.ParseInt(text, 10, 64)
-		if low, high := v.Storage.Range(); err != nil || n < low || n > high {
+		if low, high := v.Range(); err != nil || n < low || n > high {
 			if v.Type == description.Enumeration {
 				return out, fmt.Errorf("the variable is an Enumeration; give one of its items%s%s", listed(items), diag.DidYouMean(text, namesOf(items)))
 			}
-			if v.Storage != description.StoreInt32 {
+			if low != math.MinInt32 {
 				return out, fmt.Errorf("the variable is of type %s; give a whole number from %d to %d", v.TypeName(), low, high)
 			}
 			return out, errors.New("the variable is an Integer; give a whole number of 32 bits")
