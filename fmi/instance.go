@@ -658,7 +658,7 @@ func (in *Instance) Terminate() error { return in.transition(capi.Terminate, Sta
 func (in *Instance) Reset() error {
 	err := in.transition(capi.Reset, StateInstantiated)
 	if err == nil {
-		in.setup = false
+		in.setup, in.arrays = false, nil
 	}
 	return err
 }
