@@ -627,6 +627,9 @@ func (s *search) step(l *Line) (rung int, cost float64, more bool) {
 	limit := s.out.Error
 	away := func(t *Trial, error float64) int { // how many places away the error is expected
 		places := math.Ceil(math.Log(t.Error/error) / (s.order(l) * math.Log(ladder[1])))
+		if math.IsNaN(places) { // all errors of the line are 0, so that it has no order
+			return 0
+		}
 		return int(min(max(places, -farthest), farthest))
 	}
 	i := slices.IndexFunc(l.Trials, s.keeps)
