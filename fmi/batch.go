@@ -176,7 +176,7 @@ func goesOn(m *Stepper, s Status, err error) error {
 	if err != nil || s != StatusPending {
 		return err
 	}
-	return &StatusError{Instance: m.in.name, Func: m.in.is(capi.DoStep).String(), Status: StatusPending,
+	return &StatusError{Instance: m.in.name, Func: m.in.is(capi.DoStep).String(), call: capi.DoStep, Status: StatusPending,
 		Msg: "the step continues in the background; call GetStatus until it is done, then Read"}
 }
 

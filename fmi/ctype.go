@@ -52,38 +52,63 @@ var oldStorage = [...]description.Storage{
 
 // group is the variables that one call of a getter or setter takes (fmi3 15).
 type group struct {
-	ctype
+	*ctype
 	storage description.Storage
-	refs    []uint32
-	sizes   []int // of the variables in elements
-	n       int   // elements of all
-	arrays  bool  // there are arrays
-	index   []int // of the values in the list of the caller
-	at      []int // their elements
+	vr      []description.ValueReference // all that the group takes, in FMI 2.0; else nil
+	refs    []uint32                     // of the variables, in FMI 3.0
+	sizes   []int                        // of the variables in elements
+	n       int                          // elements of all
+	arrays  bool                         // there are arrays
+	// Of the values of the caller that the group has: their indices and their elements. nil: all values are its elements, in order.
+	index, at []int
 }
 
-// inOrder reports whether the list of the caller has all elements, in their order.
-func (g *group) inOrder() bool {
+// variables returns the number of variables, and numbers their references.
+func (g *group) variables() int { return len(g.vr) + len(g.refs) }
+
+func (g *group) numbers(to []uint32) {
+	copy(to, g.refs)
+	for k, v := range g.vr {
+		to[k] = v.Number()
+	}
+}
+
+// length returns the number of values of the caller that the group has.
+func (g *group) length() int {
+	if g.at == nil {
+		return g.n
+	}
+	return len(g.at)
+}
+
+// value returns the index and the element of value i of the group.
+func (g *group) value(i int) (index, element int) {
+	if g.at == nil {
+		return i, i
+	}
+	return g.index[i], g.at[i]
+}
+
+// settle drops index and at if all values are elements in order.
+func (g *group) settle(values int) {
 	for k, at := range g.at {
 		if at != k || g.index[k] != k {
-			return false
+			return
 		}
 	}
-	return len(g.at) == g.n
+	if len(g.at) == g.n && g.n == values {
+		g.index, g.at = nil, nil
+	}
 }
 
 // groups returns the calls for variables of a kind; they are valid until the next call but one. In FMI 3.0 a variable is
 // taken whole, and once.
 func (in *Instance) groups(kind description.BaseType, vr []description.ValueReference) (list []group, err error) {
 	if in.api != capi.V3 {
-		in.plain[0], in.plain[1] = in.plain[1], in.plain[0]
-		g := &in.plain[0]
-		g.ctype, g.storage, g.n = oldTypes[kind], oldStorage[kind], len(vr)
-		g.refs, g.index, g.at = g.refs[:0], g.index[:0], g.at[:0]
-		for k, v := range vr {
-			g.refs, g.index, g.at = append(g.refs, v.Number()), append(g.index, k), append(g.at, k)
-		}
-		return in.plain[:1], nil
+		in.turn ^= 1
+		g := &in.plain[in.turn]
+		g.ctype, g.storage, g.vr, g.n = &oldTypes[kind], oldStorage[kind], vr, len(vr)
+		return in.plain[in.turn:][:1], nil
 	}
 	begin := map[uint32]int{} // first element of a variable in its group
 	for k, v := range vr {
@@ -97,7 +122,7 @@ func (in *Instance) groups(kind description.BaseType, vr []description.ValueRefe
 		at := slices.IndexFunc(list, func(g group) bool { return g.storage == x.Storage })
 		if at < 0 {
 			at = len(list)
-			list = append(list, group{ctype: ctypes[x.Storage], storage: x.Storage})
+			list = append(list, group{ctype: &ctypes[x.Storage], storage: x.Storage})
 		}
 		g := &list[at]
 		first, seen := begin[v.Number()]
@@ -111,6 +136,9 @@ func (in *Instance) groups(kind description.BaseType, vr []description.ValueRefe
 			g.refs, g.sizes, g.n = append(g.refs, v.Number()), append(g.sizes, size), g.n+size
 		}
 		g.index, g.at = append(g.index, k), append(g.at, first+v.Element())
+	}
+	for k := range list {
+		list[k].settle(len(vr))
 	}
 	return list, nil
 }

@@ -13,8 +13,8 @@ type edge struct {
 	f      capi.Function
 	record int
 	set    bool
-	c      uintptr // address of the elements
-	vr     []description.ValueReference
+	c      uintptr                      // address of the elements
+	values []description.ValueReference // of its slice
 	// One of the slices of the Stepper.
 	reals    []float64
 	integers []int64
@@ -26,7 +26,7 @@ func (e *edge) fill(in *Instance) error {
 	if !e.set || !e.arrays {
 		return nil
 	}
-	values, err := in.whole(&e.group, &list{reals: make([]float64, len(e.vr))})
+	values, err := in.whole(&e.group, &list{reals: make([]float64, len(e.values))})
 	for at, v := range values {
 		storeValue(e.storage, e.c+uintptr(at)*e.size, v)
 	}
@@ -52,7 +52,8 @@ func (s *Stepper) store(from int) error {
 		if !e.set || e.record < from {
 			continue
 		}
-		for i, k := range e.index {
+		for i := range e.length() {
+			k, at := e.value(i)
 			var v value
 			switch {
 			case e.reals != nil:
@@ -62,8 +63,8 @@ func (s *Stepper) store(from int) error {
 			default:
 				v.integer = int64(e.booleans[k])
 			}
-			if !storeValue(e.storage, e.c+uintptr(e.at[i])*e.size, v) {
-				return s.in.unfit(e.f, e.vr[k], v, e.storage)
+			if !storeValue(e.storage, e.c+uintptr(at)*e.size, v) {
+				return s.in.unfit(e.f, e.values[k], v, e.storage)
 			}
 		}
 	}
@@ -77,11 +78,12 @@ func (s *Stepper) load(recs []native.Record, first int) error {
 		if at := e.record - first; e.set || at < 0 || at >= len(recs) || native.Stops(recs[at].Status()) {
 			continue
 		}
-		for i, k := range e.index {
-			v, ok := loadValue(e.storage, e.c+uintptr(e.at[i])*e.size)
+		for i := range e.length() {
+			k, at := e.value(i)
+			v, ok := loadValue(e.storage, e.c+uintptr(at)*e.size)
 			switch {
 			case !ok:
-				return s.in.unfit(e.f, e.vr[k], v, e.storage)
+				return s.in.unfit(e.f, e.values[k], v, e.storage)
 			case e.reals != nil:
 				e.reals[k] = v.real
 			case e.integers != nil:

@@ -2,9 +2,9 @@ package fmi
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/capi"
 )
 
 // StatusError is the error of a call that returned Discard, Error, Fatal or an
@@ -15,6 +15,8 @@ type StatusError struct {
 	Status   Status
 	With     string // result of fmi3DoStep because of which OK counts as Discard; "" = none
 	Msg      string // last log lines of the FMU at Warning or above, or ""
+
+	call capi.Function // without the version
 }
 
 // Error names instance, call and status, and quotes messages of the FMU.
@@ -33,22 +35,21 @@ func (e *StatusError) Error() string {
 }
 
 // Steps reports whether the call was a step.
-func (e *StatusError) Steps() bool { return strings.HasSuffix(e.Func, "DoStep") }
+func (e *StatusError) Steps() bool { return e.call == capi.DoStep }
 
 // Sets returns the kind of variables that the call set, if it was a setter.
 func (e *StatusError) Sets() (kind description.BaseType, ok bool) {
-	_, of, ok := strings.Cut(e.Func, "Set")
-	switch {
-	case !ok || strings.HasPrefix(of, "FMU") || strings.HasPrefix(of, "RealInput"):
-		return 0, false
-	case strings.HasPrefix(of, "Real"), strings.HasPrefix(of, "Float"):
+	switch e.call {
+	case capi.SetReal, capi.SetFloat32:
 		return description.Real, true
-	case strings.HasPrefix(of, "Int"), strings.HasPrefix(of, "UInt"):
+	case capi.SetInteger, capi.SetInt8, capi.SetUInt8, capi.SetInt16, capi.SetUInt16, capi.SetUInt32, capi.SetInt64, capi.SetUInt64:
 		return description.Integer, true
-	case of == "Boolean":
+	case capi.SetBoolean:
 		return description.Boolean, true
+	case capi.SetString, capi.SetBinary:
+		return description.String, true
 	}
-	return description.String, of == "String" || of == "Binary"
+	return 0, false
 }
 
 // UsageError is the error of a call that was not made: the state machine forbids it (checklist fmi2 39), the FMU does

@@ -108,7 +108,8 @@ type Instance struct {
 	size     *uintptr // slot for sizes
 	states   []*FMUState
 	steppers []*Stepper
-	plain    [2]group           // of groups, FMI 2.0
+	plain    [2]group // of groups, FMI 2.0; turn is the last one
+	turn     int
 	arrays   map[uint32][]value // FMI 3.0: arrays that have been set
 	log      *capi.Log
 	trace    *Trace
@@ -361,21 +362,21 @@ func (in *Instance) supports(f capi.Function) error {
 		return in.argument(f, "the library %s does not export this function; export the FMU again with the function, or do without it", in.library)
 	}
 	if name, ok := in.fmu.declares(f); !ok {
-		return in.argument(f, "modelDescription.xml does not declare %s, so the function may not be called", name)
+		return in.argument(f, "modelDescription.xml does not declare %s, so the function may not be called", in.fmu.spelled(name))
 	}
 	return nil
 }
 
-// declares reports whether the description allows f, and the attribute of CoSimulation for it.
+// declares reports whether the description allows f, and the attribute of CoSimulation for it in FMI 2.0.
 func (f *FMU) declares(fn capi.Function) (attribute string, ok bool) {
 	c := f.Description.CoSimulation
 	switch fn {
 	case capi.GetFMUState, capi.SetFMUState, capi.FreeFMUState:
-		return f.spelled("canGetAndSetFMUstate"), c.CanGetAndSetFMUState
+		return "canGetAndSetFMUstate", c.CanGetAndSetFMUState
 	case capi.SerializedFMUStateSize, capi.SerializeFMUState, capi.DeSerializeFMUState:
-		return f.spelled("canSerializeFMUstate"), c.CanSerializeFMUState
+		return "canSerializeFMUstate", c.CanSerializeFMUState
 	case capi.GetDirectionalDerivative:
-		return f.spelled("providesDirectionalDerivative"), c.ProvidesDirectionalDerivative
+		return "providesDirectionalDerivative", c.ProvidesDirectionalDerivative
 	case capi.SetRealInputDerivatives:
 		return "canInterpolateInputs", c.CanInterpolateInputs
 	case capi.GetRealOutputDerivatives:
@@ -521,7 +522,7 @@ func (in *Instance) settle(f capi.Function, s Status) error {
 	default:
 		in.state = StateError
 	}
-	e := &StatusError{Instance: in.name, Func: in.is(f).String(), Status: s, Msg: msg}
+	e := &StatusError{Instance: in.name, Func: in.is(f).String(), Status: s, Msg: msg, call: f}
 	if s == StatusDiscard && f == capi.DoStep && in.endedEarly() {
 		if e.With = "earlyReturn, which was not allowed"; in.step.terminate&0xff != 0 {
 			e.With = "terminateSimulation"

@@ -144,11 +144,11 @@ func access[T float64 | int64 | int32](s *Stepper, kind description.BaseType, vr
 		if s.do < 0 {
 			f = g.set
 		}
-		refs, err := native.Slice[uint32](&s.in.mem, len(g.refs))
+		refs, err := native.Slice[uint32](&s.in.mem, g.variables())
 		if err != nil {
 			return nil, err
 		}
-		copy(refs, g.refs)
+		g.numbers(refs)
 		c, err := native.Slice[uint64](&s.in.mem, (g.n*int(g.size)+7)/8)
 		if err != nil {
 			return nil, err
@@ -164,14 +164,13 @@ func access[T float64 | int64 | int32](s *Stepper, kind description.BaseType, vr
 		var one T
 		_, floats := any(one).(float64)
 		same := floats == (g.storage == description.StoreFloat64) && unsafe.Sizeof(one) == g.size
-		if len(groups) == 1 && same && g.inOrder() && kind != description.Integer {
+		if g.at == nil && same && kind != description.Integer {
 			return unsafe.Slice((*T)(unsafe.Pointer(&c[0])), g.n), nil
 		}
 		if values == nil {
 			values = make([]T, len(vr))
 		}
-		g.refs, g.index, g.at = slices.Clone(g.refs), slices.Clone(g.index), slices.Clone(g.at)
-		e := &edge{group: g, f: f, record: len(s.recs) - 1, set: s.do < 0, c: native.Address(c), vr: vr}
+		e := &edge{group: g, f: f, record: len(s.recs) - 1, set: s.do < 0, c: native.Address(c), values: slices.Clone(vr)}
 		e.reals, _ = any(values).([]float64)
 		e.integers, _ = any(values).([]int64)
 		e.booleans, _ = any(values).([]int32)

@@ -12,14 +12,14 @@ import (
 
 // stage prepares the call of a getter or setter and returns the address of its values in C memory, which are not cleared.
 func (in *Instance) stage(f capi.Function, g *group) (values uintptr, err error) {
-	if err := in.begin(f); err != nil || len(g.refs) == 0 {
+	if err := in.begin(f); err != nil {
 		return 0, err
 	}
-	refs, err := native.BufferSlice[uint32](&in.vrBuf, len(g.refs))
+	refs, err := native.BufferSlice[uint32](&in.vrBuf, g.variables())
 	if err != nil {
 		return 0, in.argument(f, "%v", err)
 	}
-	copy(refs, g.refs)
+	g.numbers(refs)
 	b, err := native.BufferSlice[byte](&in.valBuf, g.n*int(g.size))
 	if err != nil {
 		return 0, in.argument(f, "%v", err)
@@ -80,20 +80,18 @@ func (l *list) put(k int, v value) {
 
 // access returns the calls for variables of a kind, of which there are n values.
 func (in *Instance) access(f capi.Function, kind description.BaseType, vr []description.ValueReference, n int) ([]group, error) {
-	if err := in.begin(f); err != nil {
-		return nil, err
+	if n > 0 && len(vr) == n {
+		return in.groups(kind, vr)
 	}
-	if len(vr) != n {
-		return nil, in.argument(f, "%d value references for %d values", len(vr), n)
+	err := in.begin(f)
+	if err == nil && len(vr) != n {
+		err = in.argument(f, "%d value references for %d values", len(vr), n)
 	}
-	if n == 0 {
-		return nil, nil
-	}
-	return in.groups(kind, vr)
+	return nil, err
 }
 
 // get reads variables of a kind.
-func (in *Instance) get(kind description.BaseType, vr []description.ValueReference, to list) error {
+func (in *Instance) get(kind description.BaseType, vr []description.ValueReference, to *list) error {
 	groups, err := in.access(oldTypes[kind].get, kind, vr, to.len())
 	for i := range groups {
 		g := &groups[i]
@@ -104,17 +102,18 @@ func (in *Instance) get(kind description.BaseType, vr []description.ValueReferen
 		if err != nil {
 			return err
 		}
-		if g.storage == description.StoreFloat64 && g.inOrder() {
+		if g.storage == description.StoreFloat64 && g.at == nil {
 			copy(to.reals, unsafe.Slice((*float64)(native.Pointer(p)), g.n))
 			continue
 		}
-		for i, k := range g.index {
-			at := p + uintptr(g.at[i])*g.size
+		for i := range g.length() {
+			k, element := g.value(i)
+			at := p + uintptr(element)*g.size
 			switch g.storage {
 			case description.StoreText:
 				to.texts[k] = capi.ValidUTF8(native.String(*(*uintptr)(native.Pointer(at)), native.MaxString))
 			case description.StoreBinary:
-				size := *(*uintptr)(native.Pointer(in.rec.Int[3] + 8*uintptr(g.at[i])))
+				size := *(*uintptr)(native.Pointer(in.rec.Int[3] + 8*uintptr(element)))
 				to.texts[k] = native.Copy(*(*uintptr)(native.Pointer(at)), min(size, capi.MaxState))
 			default:
 				v, ok := loadValue(g.storage, at)
@@ -129,7 +128,7 @@ func (in *Instance) get(kind description.BaseType, vr []description.ValueReferen
 }
 
 // set writes variables of a kind.
-func (in *Instance) set(kind description.BaseType, vr []description.ValueReference, from list) error {
+func (in *Instance) set(kind description.BaseType, vr []description.ValueReference, from *list) error {
 	groups, err := in.access(oldTypes[kind].set, kind, vr, from.len())
 	for i := range groups {
 		g := &groups[i]
@@ -138,14 +137,14 @@ func (in *Instance) set(kind description.BaseType, vr []description.ValueReferen
 			return err
 		}
 		if kind == description.String || g.arrays {
-			if err = in.setWhole(g, p, vr, &from); err != nil {
+			if err = in.setWhole(g, p, vr, from); err != nil {
 				return err
 			}
 			continue
 		}
-		if g.storage == description.StoreFloat64 && g.inOrder() {
+		if g.storage == description.StoreFloat64 && g.at == nil {
 			copy(unsafe.Slice((*float64)(native.Pointer(p)), g.n), from.reals)
-		} else if err := in.storeAll(g, p, vr, &from); err != nil {
+		} else if err := in.storeAll(g, p, vr, from); err != nil {
 			return err
 		}
 		if err := in.call(g.set); err != nil {
@@ -157,8 +156,9 @@ func (in *Instance) set(kind description.BaseType, vr []description.ValueReferen
 
 // storeAll stores the values of a call without arrays.
 func (in *Instance) storeAll(g *group, p uintptr, vr []description.ValueReference, from *list) error {
-	for i, k := range g.index {
-		if v := from.at(k); !storeValue(g.storage, p+uintptr(g.at[i])*g.size, v) {
+	for i := range g.length() {
+		k, element := g.value(i)
+		if v := from.at(k); !storeValue(g.storage, p+uintptr(element)*g.size, v) {
 			return in.unfit(g.set, vr[k], v, g.storage)
 		}
 	}
@@ -175,7 +175,11 @@ func (in *Instance) setWhole(g *group, p uintptr, vr []description.ValueReferenc
 	default:
 		for at, v := range values {
 			if !storeValue(g.storage, p+uintptr(at)*g.size, v) {
-				return in.unfit(g.set, vr[g.index[max(0, slices.Index(g.at, at))]], v, g.storage)
+				given := at
+				if g.at != nil {
+					given = g.index[slices.Index(g.at, at)] // start values, and what was set before, fit
+				}
+				return in.unfit(g.set, vr[given], v, g.storage)
 			}
 		}
 	}
@@ -192,8 +196,9 @@ func (in *Instance) setWhole(g *group, p uintptr, vr []description.ValueReferenc
 // they were set last, or their start values.
 func (in *Instance) whole(g *group, from *list) ([]value, error) {
 	values, given := make([]value, g.n), make([]bool, g.n)
-	for i, k := range g.index {
-		values[g.at[i]], given[g.at[i]] = from.at(k), true
+	for i := range g.length() {
+		k, element := g.value(i)
+		values[element], given[element] = from.at(k), true
 	}
 	first := 0
 	for k, size := range g.sizes {
@@ -204,7 +209,7 @@ func (in *Instance) whole(g *group, from *list) ([]value, error) {
 			case given[first+at]:
 			case set != nil:
 				*to = set[at]
-			case x == nil || !x.HasStart:
+			case !x.HasStart:
 				return nil, usage(in.name, "an array is set whole, and %s has no start value: set all its elements", x.Array.Name)
 			default:
 				*to = value{x.StartReal, x.StartInteger + int64(flag(x.StartBoolean)), x.StartString}
@@ -219,7 +224,7 @@ func (in *Instance) whole(g *group, from *list) ([]value, error) {
 func (in *Instance) remember(g *group, values []value) {
 	first := 0
 	for k, ref := range g.refs {
-		if g.sizes == nil || g.sizes[k] == 1 {
+		if g.sizes[k] == 1 {
 			first++
 			continue
 		}
@@ -240,46 +245,46 @@ func (in *Instance) remember(g *group, values []value) {
 // GetReal reads variables of type Real; v must be as long as vr. After Discard,
 // which is an error, a value is not available; v is then unchanged.
 func (in *Instance) GetReal(vr []description.ValueReference, v []float64) error {
-	return in.get(description.Real, vr, list{reals: v})
+	return in.get(description.Real, vr, &list{reals: v})
 }
 
 // SetReal writes variables of type Real; v must be as long as vr. After Discard,
 // which is an error, a value was rejected; the instance remains usable.
 func (in *Instance) SetReal(vr []description.ValueReference, v []float64) error {
-	return in.set(description.Real, vr, list{reals: v})
+	return in.set(description.Real, vr, &list{reals: v})
 }
 
 // GetInteger reads variables of type Integer or Enumeration like GetReal.
 func (in *Instance) GetInteger(vr []description.ValueReference, v []int64) error {
-	return in.get(description.Integer, vr, list{integers: v})
+	return in.get(description.Integer, vr, &list{integers: v})
 }
 
 // SetInteger writes variables of type Integer or Enumeration like SetReal. A value that does not fit into the type of its
 // variable is a *UsageError.
 func (in *Instance) SetInteger(vr []description.ValueReference, v []int64) error {
-	return in.set(description.Integer, vr, list{integers: v})
+	return in.set(description.Integer, vr, &list{integers: v})
 }
 
 // GetBoolean reads variables of type Boolean like GetReal.
 func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error {
-	return in.get(description.Boolean, vr, list{booleans: v})
+	return in.get(description.Boolean, vr, &list{booleans: v})
 }
 
 // SetBoolean writes variables of type Boolean like SetReal.
 func (in *Instance) SetBoolean(vr []description.ValueReference, v []bool) error {
-	return in.set(description.Boolean, vr, list{booleans: v})
+	return in.set(description.Boolean, vr, &list{booleans: v})
 }
 
 // GetString reads variables of type String, or Binary as bytes, like GetReal. It copies the strings
 // (checklist fmi2 47); a null pointer becomes "".
 func (in *Instance) GetString(vr []description.ValueReference, v []string) error {
-	return in.get(description.String, vr, list{texts: v})
+	return in.get(description.String, vr, &list{texts: v})
 }
 
 // SetString writes variables of type String or Binary like SetReal. It refuses Strings with
 // NUL, which ends a string in C.
 func (in *Instance) SetString(vr []description.ValueReference, v []string) error {
-	return in.set(description.String, vr, list{texts: v})
+	return in.set(description.String, vr, &list{texts: v})
 }
 
 // strings copies texts to C memory and stores their addresses, and sizes of Binaries, in the memory of the prepared call.
@@ -339,11 +344,15 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 		clear(dvUnknown)
 		return nil
 	}
-	of, by, err := in.reals(unknown, known)
+	of, err := in.reals(unknown)
 	if err != nil {
 		return err
 	}
-	vr, err := native.BufferSlice[uint32](&in.vrBuf, len(of.refs)+len(by.refs))
+	by, err := in.reals(known)
+	if err != nil {
+		return err
+	}
+	vr, err := native.BufferSlice[uint32](&in.vrBuf, of.variables()+by.variables())
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
@@ -351,13 +360,15 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
-	copy(vr, of.refs)
-	copy(vr[len(of.refs):], by.refs)
+	knowns := vr[of.variables():]
+	of.numbers(vr)
+	by.numbers(knowns)
 	clear(v[:by.n])
-	for k, at := range by.at {
+	for i := range by.length() {
+		k, at := by.value(i)
 		v[at] = dvKnown[k]
 	}
-	args := []uintptr{in.comp, native.Address(vr), uintptr(len(of.refs)), native.Address(vr[len(of.refs):]), uintptr(len(by.refs)),
+	args := []uintptr{in.comp, native.Address(vr), uintptr(of.variables()), native.Address(knowns), uintptr(len(knowns)),
 		native.Address(v), native.Address(v[by.n:])}
 	if in.api == capi.V3 {
 		args = append(slices.Insert(args, 6, uintptr(by.n)), uintptr(of.n))
@@ -366,28 +377,23 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 	if err := in.call(f); err != nil {
 		return err
 	}
-	for k, at := range of.at {
+	for i := range of.length() {
+		k, at := of.value(i)
 		dvUnknown[k] = v[by.n+at]
 	}
 	return nil
 }
 
-// reals returns the groups of two lists of Reals, which must all be of the same type in C.
-func (in *Instance) reals(unknown, known []description.ValueReference) (of, by group, err error) {
-	for _, x := range []struct {
-		vr []description.ValueReference
-		to *group
-	}{{unknown, &of}, {known, &by}} {
-		groups, err := in.groups(description.Real, x.vr)
-		if err != nil {
-			return of, by, err
-		}
-		if len(groups) > 1 || groups[0].storage != description.StoreFloat64 {
-			return of, by, in.argument(capi.GetDirectionalDerivative, "only derivatives of and by variables of type Float64 are supported")
-		}
-		*x.to = groups[0]
+// reals returns the group of Reals of a directional derivative.
+func (in *Instance) reals(vr []description.ValueReference) (*group, error) {
+	groups, err := in.groups(description.Real, vr)
+	if err != nil {
+		return nil, err
 	}
-	return of, by, nil
+	if len(groups) > 1 || groups[0].storage != description.StoreFloat64 {
+		return nil, in.argument(capi.GetDirectionalDerivative, "only derivatives of and by variables of type Float64 are supported")
+	}
+	return &groups[0], nil
 }
 
 // SetRealInputDerivatives sets derivatives of Real inputs of the given orders
@@ -447,6 +453,9 @@ func (in *Instance) derivatives(f capi.Function, vr []description.ValueReference
 		return nil, in.argument(f, "%v", err)
 	}
 	for k, v := range vr {
+		if in.api == capi.V3 && in.fmu.byReference(v).Array != nil {
+			return nil, in.argument(f, "derivatives of elements of arrays are not supported")
+		}
 		refs[k] = v.Number()
 	}
 	b, err := native.BufferSlice[float64](&in.valBuf, values)

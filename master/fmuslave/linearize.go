@@ -22,7 +22,7 @@ type linearization struct {
 	inputs         int                          // knowns that are inputs
 	seed, slope    []float64                    // over known and unknown
 	read           []description.ValueReference // states, then their derivatives
-	values         []float64                    // of these
+	reader         *fmi.Stepper                 // reads them; nil = not used yet
 	rateAt, outAt  []slopeAt                    // of each derivative and output
 	rateOn, outOn  [][]int                      // columns that each depends on (master.JacobianPattern)
 
@@ -95,7 +95,6 @@ func (s *Slave) planLinearization() {
 	l.inputs = len(s.in)
 	l.known = slices.Concat(references(s.in, master.Real), stateRefs)
 	l.read = slices.Concat(stateRefs, valueReferences(rates))
-	l.values = make([]float64, len(l.read))
 	l.seed, l.slope = make([]float64, len(l.known)), make([]float64, len(l.unknown))
 }
 
@@ -228,11 +227,18 @@ func (s *Slave) ReadStates(x, xdot []float64) error {
 	if err := s.refresh(); err != nil {
 		return err
 	}
-	if err := s.instance.GetReal(l.read, l.values); err != nil {
+	if l.reader == nil || l.reader.Instance() != s.instance {
+		reader, err := s.instance.NewStepper(fmi.StepPlan{RealOut: l.read})
+		if err != nil {
+			return err
+		}
+		l.reader = reader
+	}
+	if err := l.reader.Read(); err != nil {
 		return err
 	}
-	copy(x, l.values[:len(l.states)])
-	copy(xdot, l.values[len(l.states):])
+	copy(x, l.reader.RealOut[:len(l.states)])
+	copy(xdot, l.reader.RealOut[len(l.states):])
 	return nil
 }
 
