@@ -99,10 +99,10 @@ func (b *Batch) Begin(n int, t, h float64, read bool) bool {
 }
 
 // Step steps the members from member from on, from t by h, with the results of Stepper.Step. It stops at the first
-// one with a status other than OK or Warning; those after it may have been stepped, too: always if they are in processes of
-// their own, and if it ended the step early by a result of fmi3DoStep. ran counts the members up to that one, and s and err
-// are its status and error; a pending step is a
-// *StatusError with StatusPending. To go on with the members after it, call Step with from = ran.
+// one with a status other than OK or Warning; those after it may have been stepped, too: always if they are in
+// processes of their own, and if it ended the step early by a result of fmi3DoStep. ran counts the members up to that
+// one, and s and err are its status and error; a pending step is a *StatusError with StatusPending. To go on with the
+// members after it, call Step with from = ran.
 func (b *Batch) Step(from int, t, h float64, read bool) (ran int, s Status, err error) {
 	if b.apart {
 		return b.collect(from, t, h, read)

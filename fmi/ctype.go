@@ -2,6 +2,7 @@ package fmi
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/macrostep/macrostep/fmi/description"
@@ -15,7 +16,8 @@ type ctype struct {
 	size     uintptr
 }
 
-// ctypes are the types of FMI 3.0. FMI 2.0 has the first one of each kind; its Booleans and Enumerations are passed as Int32.
+// ctypes are the types of FMI 3.0. FMI 2.0 has the first one of each kind; its Booleans and Enumerations are passed
+// as Int32.
 var ctypes = [...]ctype{
 	description.StoreFloat64: {capi.GetReal, capi.SetReal, 8},
 	description.StoreFloat32: {capi.GetFloat32, capi.SetFloat32, 4},
@@ -59,7 +61,8 @@ type group struct {
 	sizes   []int                        // of the variables in elements
 	n       int                          // elements of all
 	arrays  bool                         // there are arrays
-	// Of the values of the caller that the group has: their indices and their elements. nil: all values are its elements, in order.
+	// Of the values of the caller that the group has: their indices and their elements. nil: all values are its
+	// elements, in order.
 	index, at []int
 }
 
@@ -101,8 +104,8 @@ func (g *group) settle(values int) {
 	}
 }
 
-// groups returns the calls for variables of a kind; they are valid until the next call but one. In FMI 3.0 a variable is
-// taken whole, and once.
+// groups returns the calls for variables of a kind; they are valid until the next call but one. In FMI 3.0 a variable
+// is taken whole, and once.
 func (in *Instance) groups(kind description.BaseType, vr []description.ValueReference) (list []group, err error) {
 	if in.api != capi.V3 {
 		in.turn ^= 1
@@ -235,7 +238,8 @@ func (in *Instance) unfit(f capi.Function, vr description.ValueReference, v valu
 	name := fmt.Sprintf("the variable with reference %d", vr.Number())
 	for k := range in.fmu.Description.Variables {
 		x := &in.fmu.Description.Variables[k]
-		if x.ValueReference == vr && (in.api == capi.V3 || x.Type == description.Integer || x.Type == description.Enumeration) {
+		if integer := x.Type == description.Integer || x.Type == description.Enumeration; x.ValueReference == vr &&
+			(in.api == capi.V3 || integer) {
 			name = x.Name
 			break
 		}
@@ -244,7 +248,8 @@ func (in *Instance) unfit(f capi.Function, vr description.ValueReference, v valu
 		return in.argument(f, "the value %g of %s does not fit into a Float32", v.real, name)
 	}
 	if f == capi.GetUInt64 {
-		return in.argument(f, "the value %d of %s is larger than %d, the largest integer that macrostep represents", uint64(v.integer), name, int64(1<<63-1))
+		return in.argument(f, "the value %d of %s is larger than %d, the largest integer that macrostep represents",
+			uint64(v.integer), name, int64(math.MaxInt64))
 	}
 	low, high := storage.Range()
 	return in.argument(f, "the value %d of %s is not in the range of its type, %d to %d", v.integer, name, low, high)

@@ -6,8 +6,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// edge copies the values of a record of a Stepper between C memory and its slice, if their types differ or the record takes more
-// elements of an array than the slice has.
+// edge copies the values of a record of a Stepper between C memory and its slice, if their types differ or the record
+// takes more elements of an array than the slice has.
 type edge struct {
 	group
 	f      capi.Function
@@ -71,8 +71,8 @@ func (s *Stepper) store(from int) error {
 	return nil
 }
 
-// load copies the outputs from C memory after the calls of some records, of which the first has the given number. A value that
-// does not fit is an error.
+// load copies the outputs from C memory after the calls of some records, of which the first has the given number. A
+// value that does not fit is an error.
 func (s *Stepper) load(recs []native.Record, first int) error {
 	for _, e := range s.edges {
 		if at := e.record - first; e.set || at < 0 || at >= len(recs) || native.Stops(recs[at].Status()) {

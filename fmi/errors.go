@@ -42,7 +42,8 @@ func (e *StatusError) Sets() (kind description.BaseType, ok bool) {
 	switch e.call {
 	case capi.SetReal, capi.SetFloat32:
 		return description.Real, true
-	case capi.SetInteger, capi.SetInt8, capi.SetUInt8, capi.SetInt16, capi.SetUInt16, capi.SetUInt32, capi.SetInt64, capi.SetUInt64:
+	case capi.SetInteger, capi.SetInt8, capi.SetUInt8, capi.SetInt16, capi.SetUInt16, capi.SetUInt32,
+		capi.SetInt64, capi.SetUInt64:
 		return description.Integer, true
 	case capi.SetBoolean:
 		return description.Boolean, true

@@ -171,7 +171,8 @@ func (f *FMU) describe(r io.Reader, name, path string, has func(name string) boo
 	}
 	for k := range d.Variables {
 		if v := &d.Variables[k]; v.Type == description.Clock && v.Causality != description.Local {
-			l.Add(ruleClocks, name, "/fmiModelDescription/ModelVariables", v.Line, "%s is a Clock of causality %s", v.Name, v.Causality)
+			l.Add(ruleClocks, name, "/fmiModelDescription/ModelVariables", v.Line,
+				"%s is a Clock of causality %s", v.Name, v.Causality)
 			return l.Err()
 		}
 	}

@@ -50,8 +50,8 @@ type InstanceOptions struct {
 	// separate process is ended and not replaced. The Launcher limits the time of calls
 	// that do not return.
 	StepTimeout time.Duration
-	// Context cancels compiling, if Load has not been called. After its end, the instance waits for another machine only as long
-	// as that gives signs of life. nil = context.Background().
+	// Context cancels compiling, if Load has not been called. After its end, the instance waits for another machine only
+	// as long as that gives signs of life. nil = context.Background().
 	Context context.Context
 	// NoState: the state of the FMU is not to be relied on. On another machine the instance ends with the connection.
 	NoState bool
@@ -235,7 +235,8 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 		}
 		return &RefusedError{fmt.Sprintf("%s: %s of %s refused: %s; common causes are a %s in modelDescription.xml "+
 			"that differs from that of the library (%s here), a missing file in resources, "+
-			"or a missing licence of the exporting tool", in.name, in.is(capi.Instantiate), in.fmu.Path, msg, guid, in.fmu.Description.GUID)}
+			"or a missing licence of the exporting tool", in.name, in.is(capi.Instantiate), in.fmu.Path, msg, guid,
+			in.fmu.Description.GUID)}
 	}
 	return nil
 }
@@ -388,7 +389,7 @@ func (f *FMU) declares(fn capi.Function) (attribute string, ok bool) {
 // spelled returns an attribute of FMI 2.0 as the version of the FMU spells it.
 func (f *FMU) spelled(attribute string) string {
 	if f.api() == capi.V3 {
-		return strings.NewReplacer("FMUstate", "FMUState", "DirectionalDerivative", "DirectionalDerivatives").Replace(attribute)
+		return strings.NewReplacer("FMUstate", "FMUState", "Derivative", "Derivatives").Replace(attribute)
 	}
 	return attribute
 }
@@ -577,8 +578,8 @@ type Experiment struct {
 	Stop *float64
 }
 
-// SetupExperiment passes the experiment to the FMU; with FMI 3.0 EnterInitializationMode does (fmi3 16). It must precede
-// EnterInitializationMode.
+// SetupExperiment passes the experiment to the FMU; with FMI 3.0 EnterInitializationMode does (fmi3 16). It must
+// precede EnterInitializationMode.
 func (in *Instance) SetupExperiment(e Experiment) error {
 	f := capi.SetupExperiment
 	if in.api == capi.V3 {
@@ -641,7 +642,8 @@ func (in *Instance) transition(f capi.Function, to State) error {
 // EnterInitializationMode begins the initialisation.
 func (in *Instance) EnterInitializationMode() error {
 	if in.State() == StateInstantiated && !in.setup {
-		return usage(in.name, "%s in state %s: %s must be called first", in.is(capi.EnterInitializationMode), in.state, capi.SetupExperiment)
+		return usage(in.name, "%s in state %s: %s must be called first", in.is(capi.EnterInitializationMode), in.state,
+			capi.SetupExperiment)
 	}
 	return in.transition(capi.EnterInitializationMode, StateInitialization)
 }
@@ -745,7 +747,8 @@ type step struct {
 // stepResults adds the arguments of fmi3DoStep for its results to a record.
 func (in *Instance) stepResults(r *native.Record) {
 	if s := in.step; s != nil {
-		copy(r.Int[2:], []uintptr{native.AddressOf(&s.event), native.AddressOf(&s.terminate), native.AddressOf(&s.early), native.AddressOf(&s.last)})
+		copy(r.Int[2:], []uintptr{native.AddressOf(&s.event), native.AddressOf(&s.terminate),
+			native.AddressOf(&s.early), native.AddressOf(&s.last)})
 	}
 }
 
@@ -756,8 +759,8 @@ func (in *Instance) forgetStep() {
 	}
 }
 
-// endedEarly reports whether the last step, whose status was OK or Warning, ended the simulation or did not get to its end
-// (fmi3 17). Its status then counts as Discard, as that of an FMU of FMI 2.0 in this case.
+// endedEarly reports whether the last step, whose status was OK or Warning, ended the simulation or did not get to
+// its end (fmi3 17). Its status then counts as Discard, as that of an FMU of FMI 2.0 in this case.
 func (in *Instance) endedEarly() bool {
 	return in.step != nil && (in.step.terminate|in.step.early)&0xff != 0
 }

@@ -30,8 +30,8 @@ func (s State) String() string {
 		"terminated", "error", "fatal", "freed"}, s, "state")
 }
 
-// legal reports whether a function may be called in a state. It does not restrict which variables may be set or got in a
-// state; that is up to the caller.
+// legal reports whether a function may be called in a state. It does not restrict which variables may be set or got
+// in a state; that is up to the caller.
 func (in *Instance) legal(f capi.Function, s State) bool { return in.is(f).When()>>s&1 != 0 }
 
 // orderError returns the error of a call of f in state s, which names the states in which it is legal.

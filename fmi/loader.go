@@ -288,7 +288,8 @@ func (f *FMU) check(s *capi.Shown, add adder) error {
 	}
 	if !s.Has(capi.GetVersion) {
 		f.soften(add, inside, capi.GetVersion|f.api())
-	} else if want := f.Description.FMIVersion; s.Version != want && (want == "2.0" || !strings.HasPrefix(s.Version, "3.0.")) {
+	} else if want := f.Description.FMIVersion; s.Version != want &&
+		(want == "2.0" || !strings.HasPrefix(s.Version, "3.0.")) {
 		add(ruleVersion, inside, "%s returns %q instead of %q", capi.GetVersion|f.api(), s.Version, want)
 	}
 	return nil
@@ -341,8 +342,8 @@ func (f *FMU) checkNames(replaced string, add adder) {
 // before Load.
 func (f *FMU) LoadInItsFolder() { f.chdir = true }
 
-// Preload makes libraries be loaded before that of the FMU, which uses their symbols without naming them: as LD_PRELOAD, for the
-// process that loads the FMU. It must be called before Load.
+// Preload makes libraries be loaded before that of the FMU, which uses their symbols without naming them: as
+// LD_PRELOAD, for the process that loads the FMU. It must be called before Load.
 func (f *FMU) Preload(files []string) { f.preload = files }
 
 // soften reports a missing function that is not essential.

@@ -23,9 +23,9 @@ type Launcher interface {
 	Launch(Launch) (Link, error)
 }
 
-// Elsewhere is a Launcher of processes that find the FMU by its hash on another machine. A process that was lost
-// with the connection to it (Ended.Lost) is replaced whatever InstanceOptions.Restarts says, if Keep was called, during the
-// initialisation, and, if the FMU serialises states, during the first calls after it. Package fmi/host has one.
+// Elsewhere is a Launcher of processes that find the FMU by its hash on another machine. A process that was lost with
+// the connection to it (Ended.Lost) is replaced whatever InstanceOptions.Restarts says, if Keep was called, during
+// the initialisation, and, if the FMU serialises states, during the first calls after it. Package fmi/host has one.
 type Elsewhere interface {
 	Launcher
 	Host() string    // of the processes, for messages
@@ -143,7 +143,8 @@ func newRemote(in *Instance, l Launcher, o *InstanceOptions) *remote {
 	if r.dir == "" {
 		r.dir, _ = os.Getwd() // if it has been removed: a temporary one
 	}
-	r.Client = &protocol.Client{Name: in.name, API: in.fmu.api(), All: in.log.All, Ended: ended, Lost: r.lost, Say: in.Tell,
+	r.Client = &protocol.Client{Name: in.name, API: in.fmu.api(), All: in.log.All, Ended: ended, Lost: r.lost,
+		Say:    in.Tell,
 		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
 	c := in.fmu.Description.CoSimulation
 	r.Limit, r.Serialises = o.Restarts, !o.NoState && c != nil && c.CanGetAndSetFMUState && c.CanSerializeFMUState
@@ -299,7 +300,8 @@ func (r *remote) lost(call string, cause error) error {
 	switch {
 	case end != nil && end.Lost && !r.Serialises:
 		e.Remedy = "the FMU cannot serialise its state, so no run goes on after the loss of its host"
-	case end == nil || !end.Crash || r.Limit > 0, call == r.in.is(capi.Terminate).String(), call == r.in.is(capi.FreeInstance).String():
+	case end == nil || !end.Crash || r.Limit > 0, call == r.in.is(capi.Terminate).String(),
+		call == r.in.is(capi.FreeInstance).String():
 	case serialises:
 		e.Remedy = "--on-crash restart goes on after a crash; --debug calls=FILE shows the calls up to it, for the exporter"
 	default:
@@ -370,8 +372,8 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 // before the first Keep, after Reset, or in Terminate and Free. A restart loses the
 // states that were saved before the last Keep.
 //
-// The FMU must be able to serialise its state, or the error is a *UsageError. On another machine Keep does
-// nothing if the last state is less than keepInterval old, or than keepShare times as long as it took, since more calls to
+// The FMU must be able to serialise its state, or the error is a *UsageError. On another machine Keep does nothing if
+// the last state is less than keepInterval old, or than keepShare times as long as it took, since more calls to
 // repeat take less time than states that travel.
 func (in *Instance) Keep() error {
 	r := in.remote

@@ -25,9 +25,8 @@ type StepPlan struct {
 // one instance in one crossing into C, without allocation. The caller fills the
 // input slices, calls Step and reads the output slices.
 //
-// The slices are C memory, or copies of it if the types differ there. Free of the instance makes them nil; copies of them must
-// not be used afterwards. Boolean inputs are 0 or 1; Boolean outputs other than 0
-// are true.
+// The slices are C memory, or copies of it if the types differ there. Free of the instance makes them nil; copies of
+// them must not be used afterwards. Boolean inputs are 0 or 1; Boolean outputs other than 0 are true.
 type Stepper struct {
 	RealIn    []float64
 	IntegerIn []int64
@@ -128,9 +127,10 @@ func (s *Stepper) add(f capi.Function, r native.Record) error {
 	return nil
 }
 
-// access adds the getters or setters of variables of a kind and returns their values: those in C memory if they have the same
-// type there, else a copy with an edge.
-func access[T float64 | int64 | int32](s *Stepper, kind description.BaseType, vr []description.ValueReference) ([]T, error) {
+// access adds the getters or setters of variables of a kind and returns their values: those in C memory if they have
+// the same type there, else a copy with an edge.
+func access[T float64 | int64 | int32](s *Stepper, kind description.BaseType,
+	vr []description.ValueReference) ([]T, error) {
 	if len(vr) == 0 {
 		return nil, nil
 	}
@@ -219,7 +219,8 @@ func (s *Stepper) derivatives(p StepPlan) error {
 			orders[k] = int32(order + 1)
 		}
 		r := native.Record{}
-		copy(r.Int[1:], []uintptr{native.Address(refs), uintptr(n), native.Address(orders), native.Address(s.Derivatives[order*n:])})
+		copy(r.Int[1:], []uintptr{native.Address(refs), uintptr(n), native.Address(orders),
+			native.Address(s.Derivatives[order*n:])})
 		if err := s.add(f, r); err != nil {
 			return err
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// stage prepares the call of a getter or setter and returns the address of its values in C memory, which are not cleared.
+// stage prepares the call of a getter or setter and returns the address of its values in C memory, which are not
+// cleared.
 func (in *Instance) stage(f capi.Function, g *group) (values uintptr, err error) {
 	if err := in.begin(f); err != nil {
 		return 0, err
@@ -79,7 +80,8 @@ func (l *list) put(k int, v value) {
 }
 
 // access returns the calls for variables of a kind, of which there are n values.
-func (in *Instance) access(f capi.Function, kind description.BaseType, vr []description.ValueReference, n int) ([]group, error) {
+func (in *Instance) access(f capi.Function, kind description.BaseType, vr []description.ValueReference,
+	n int) ([]group, error) {
 	if n > 0 && len(vr) == n {
 		return in.groups(kind, vr)
 	}
@@ -192,8 +194,8 @@ func (in *Instance) setWhole(g *group, p uintptr, vr []description.ValueReferenc
 	return err
 }
 
-// whole returns the values of all elements of a group: those given, and of arrays of which only some are given, the others as
-// they were set last, or their start values.
+// whole returns the values of all elements of a group: those given, and of arrays of which only some are given, the
+// others as they were set last, or their start values.
 func (in *Instance) whole(g *group, from *list) ([]value, error) {
 	values, given := make([]value, g.n), make([]bool, g.n)
 	for i := range g.length() {
@@ -220,7 +222,8 @@ func (in *Instance) whole(g *group, from *list) ([]value, error) {
 	return values, nil
 }
 
-// remember stores the elements of arrays that have been set, also in the memory of steppers that set other elements of them.
+// remember stores the elements of arrays that have been set, also in the memory of steppers that set other elements
+// of them.
 func (in *Instance) remember(g *group, values []value) {
 	first := 0
 	for k, ref := range g.refs {
@@ -259,8 +262,8 @@ func (in *Instance) GetInteger(vr []description.ValueReference, v []int64) error
 	return in.get(description.Integer, vr, &list{integers: v})
 }
 
-// SetInteger writes variables of type Integer or Enumeration like SetReal. A value that does not fit into the type of its
-// variable is a *UsageError.
+// SetInteger writes variables of type Integer or Enumeration like SetReal. A value that does not fit into the type of
+// its variable is a *UsageError.
 func (in *Instance) SetInteger(vr []description.ValueReference, v []int64) error {
 	return in.set(description.Integer, vr, &list{integers: v})
 }
@@ -287,7 +290,8 @@ func (in *Instance) SetString(vr []description.ValueReference, v []string) error
 	return in.set(description.String, vr, &list{texts: v})
 }
 
-// strings copies texts to C memory and stores their addresses, and sizes of Binaries, in the memory of the prepared call.
+// strings copies texts to C memory and stores their addresses, and sizes of Binaries, in the memory of the prepared
+// call.
 func (in *Instance) strings(g *group, v []value) error {
 	texts := make([]string, len(v))
 	for k := range v {
@@ -391,7 +395,8 @@ func (in *Instance) reals(vr []description.ValueReference) (*group, error) {
 		return nil, err
 	}
 	if len(groups) > 1 || groups[0].storage != description.StoreFloat64 {
-		return nil, in.argument(capi.GetDirectionalDerivative, "only derivatives of and by variables of type Float64 are supported")
+		return nil, in.argument(capi.GetDirectionalDerivative,
+			"only derivatives of and by variables of type Float64 are supported")
 	}
 	return &groups[0], nil
 }
@@ -427,7 +432,8 @@ func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, or
 
 // derivatives prepares one of the two functions above and returns its values in C
 // memory; nil if there is nothing to call.
-func (in *Instance) derivatives(f capi.Function, vr []description.ValueReference, order []int32, values int) ([]float64, error) {
+func (in *Instance) derivatives(f capi.Function, vr []description.ValueReference, order []int32,
+	values int) ([]float64, error) {
 	if err := in.begin(f); err != nil || len(vr)+values == 0 {
 		return nil, err
 	}

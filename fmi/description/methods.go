@@ -123,7 +123,8 @@ func (s Storage) String() string {
 	return fmt.Sprintf("%d?", uint8(s))
 }
 
-// Range returns the least and the greatest value of an Integer or Enumeration. A variable without a Storage is one of FMI 2.0.
+// Range returns the least and the greatest value of an Integer or Enumeration. A variable without a Storage is one of
+// FMI 2.0.
 func (v *ScalarVariable) Range() (low, high int64) {
 	if v.Storage == StoreFloat64 {
 		return StoreInt32.Range()

@@ -177,7 +177,8 @@ func (p *reader) attribute3(a *xml.Attr, s Storage, media *string, c clockAttrib
 		if p.flag(a) {
 			c[name] = 1
 		}
-	case name == "intervalDecimal" || name == "shiftDecimal" || name == "resolution" || name == "intervalCounter" || name == "shiftCounter":
+	case name == "intervalDecimal" || name == "shiftDecimal" || name == "resolution" ||
+		name == "intervalCounter" || name == "shiftCounter":
 		c[name], _ = p.double(a)
 	default:
 		return name == "priority" // of Scheduled Execution
@@ -337,7 +338,8 @@ func (p *reader) structure3(*xml.StartElement) {
 	last := 0
 	for e := range p.children {
 		name := e.Name.Local
-		order := slices.Index([]string{"Output", "ContinuousStateDerivative", "ClockedState", "InitialUnknown", "EventIndicator"}, name)
+		order := slices.Index([]string{"Output", "ContinuousStateDerivative", "ClockedState", "InitialUnknown",
+			"EventIndicator"}, name)
 		if order < 0 || e.Name.Space != "" {
 			p.unknownElement(e)
 			continue
@@ -402,7 +404,8 @@ func (p *reader) expand() bool {
 		r := vars[i].ValueReference.Number()
 		if other, twice := p.refs[r]; twice {
 			v := &vars[other.first]
-			p.at(i, ruleDuplicate, "%q has the value reference %d, as %q in line %d", clip(vars[i].Name), r, clip(v.Name), v.Line)
+			p.at(i, ruleDuplicate, "%q has the value reference %d, as %q in line %d",
+				clip(vars[i].Name), r, clip(v.Name), v.Line)
 			continue
 		}
 		p.refs[r] = span{i, 1, 1}
@@ -434,8 +437,8 @@ func (p *reader) expand() bool {
 	return true
 }
 
-// measure finds the sizes of an array, and returns the number of elements of it and its aliases; before is that of those
-// before it.
+// measure finds the sizes of an array, and returns the number of elements of it and its aliases; before is that of
+// those before it.
 func (p *reader) measure(x *several, before int) int {
 	v := &p.d.Variables[x.at]
 	x.n = 1
@@ -485,7 +488,8 @@ func (p *reader) size(i, k int, ref uint32) (int64, bool) {
 	j, array := slices.BinarySearchFunc(p.several, at.first, func(x several, at int) int { return x.at - at })
 	array = array && p.several[j].dims != nil
 	switch {
-	case array || s.Storage != StoreUInt64 || !s.HasStart || s.Causality != StructuralParameter && s.Variability != Constant:
+	case array || s.Storage != StoreUInt64 || !s.HasStart ||
+		s.Causality != StructuralParameter && s.Variability != Constant:
 		p.at(i, ruleDimension, "dimension %d of %q is in %q, which is not a UInt64 with a start value "+
 			"that is a structural parameter or constant", k+1, name, clip(s.Name))
 		return 0, false
@@ -524,8 +528,8 @@ func (p *reader) multiply(n int) {
 	p.d.Variables, p.given, p.refs = out, given, refs
 }
 
-// variables appends the variables of an element, or of its alias with this number from 1. first is the index of the first
-// variable of the element.
+// variables appends the variables of an element, or of its alias with this number from 1. first is the index of the
+// first variable of the element.
 func (x *several) variables(out []ScalarVariable, v ScalarVariable, first, alias int) []ScalarVariable {
 	if x.dims != nil {
 		v.Array = &Array{v.Name, x.sizes, len(out), x.resized}
@@ -579,7 +583,8 @@ func (p *reader) resolveDerivative(i int, v *ScalarVariable) {
 		p.at(i, ruleDerivative, "%q is the derivative of the reference %d, which no variable has", clip(v.Name), r)
 		v.Derivative = 0
 	case of.n != n:
-		p.at(i, ruleDerivative, "%q has %d elements, but the reference %d, whose derivative it is, has %d", clip(name), n, r, of.n)
+		p.at(i, ruleDerivative, "%q has %d elements, but the reference %d, whose derivative it is, has %d",
+			clip(name), n, r, of.n)
 		v.Derivative = 0
 	default:
 		v.Derivative = of.first + v.ValueReference.Element() + 1
@@ -595,7 +600,8 @@ func (p *reader) resolve(s *structureList) {
 		r := uint32(u.Index)
 		at, found := p.refs[r]
 		if !found {
-			p.add(s.rule, s.path(k), s.places[k].line, "", "%s lists the reference %d, which no variable has; the entry is ignored",
+			p.add(s.rule, s.path(k), s.places[k].line, "",
+				"%s lists the reference %d, which no variable has; the entry is ignored",
 				s.name, r)
 			continue
 		}
@@ -678,7 +684,8 @@ func (p *reader) check3(i int, v *ScalarVariable) {
 		}
 	}
 	if own := v.Causality == Input || v.Causality == Output || v.Causality == Local; !own || v.Variability != Discrete {
-		report("the Clock %q is %s and %s; taken as discrete, and local unless it is input or output", v.Causality, v.Variability)
+		report("the Clock %q is %s and %s; taken as discrete, and local unless it is input or output",
+			v.Causality, v.Variability)
 		v.Variability = Discrete
 		if !own {
 			v.Causality = Local

@@ -440,7 +440,8 @@ func (p *reader) annotations() []VendorAnnotation {
 
 // Words of the attributes, in the order of their types.
 var (
-	causalityWords   = []string{"local", "parameter", "calculatedParameter", "input", "output", "independent", "structuralParameter"}
+	causalityWords = []string{"local", "parameter", "calculatedParameter", "input", "output", "independent",
+		"structuralParameter"}
 	variabilityWords = []string{"continuous", "constant", "fixed", "tunable", "discrete"}
 	initialWords     = []string{"", "exact", "approx", "calculated"}
 	kindWords        = []string{"dependent", "constant", "fixed", "tunable", "discrete"}

@@ -21,7 +21,8 @@ func (p *reader) version(a *xml.Attr) string {
 	case version3.MatchString(v):
 		version, form = "3.0", a.Value != v
 	case v != "2.0" && !strings.HasPrefix(v, "2.0."):
-		p.add(RuleVersion, p.path(a.Name.Local), p.line, "", "the FMU is an FMI %s FMU; macrostep reads FMI 2.0 and 3.0", clip(v))
+		p.add(RuleVersion, p.path(a.Name.Local), p.line, "", "the FMU is an FMI %s FMU; macrostep reads FMI 2.0 and 3.0",
+			clip(v))
 		return ""
 	}
 	if form {

@@ -13,9 +13,10 @@ import (
 // Words are words that others use for names: the name by the word in lower case, without separators.
 type Words map[string]string
 
-// DidYouMean returns "; did you mean …?" with up to three names, for the end of a message about an unknown name
-// s. It is the name that s means by words. Without one, the names differ from s only in case and separators, begin with s, or
-// end in "."+s; the shortest come first. If there are none it is the most similar name. It returns "" if no name is similar.
+// DidYouMean returns "; did you mean …?" with up to three names, for the end of a message about an unknown name s. It
+// is the name that s means by words. Without one, the names differ from s only in case and separators, begin with s,
+// or end in "."+s; the shortest come first. If there are none it is the most similar name. It returns "" if no name
+// is similar.
 func DidYouMean(s string, names []string, words ...Words) string {
 	for _, w := range words {
 		if name := w[plain(s)]; slices.Contains(names, name) {
@@ -47,8 +48,8 @@ func DidYouMean(s string, names []string, words ...Words) string {
 	return ""
 }
 
-// DidYouMeanOr returns DidYouMean; if that is "", otherwise followed by all names: "; choose one of a, b". A message ends with
-// either: what follows a question is not read.
+// DidYouMeanOr returns DidYouMean; if that is "", otherwise followed by all names: "; choose one of a, b". A message
+// ends with either: what follows a question is not read.
 func DidYouMeanOr(s string, names []string, otherwise string, words ...Words) string {
 	return cmp.Or(DidYouMean(s, names, words...), otherwise+strings.Join(names, ", "))
 }
@@ -116,8 +117,8 @@ func Some(names []string) string {
 	return text
 }
 
-// DecimalComma returns the end of a message on a text that is not a number: how to write it if its only fault is a decimal comma,
-// else "".
+// DecimalComma returns the end of a message on a text that is not a number: how to write it if its only fault is a
+// decimal comma, else "".
 func DecimalComma(text string) string {
 	point := strings.Replace(strings.TrimSpace(text), ",", ".", 1)
 	if _, err := strconv.ParseFloat(point, 64); err != nil || !strings.Contains(text, ",") {

@@ -146,7 +146,8 @@ func (s *Slave) refusedInput(err error) error {
 // and its initial is exact or approx (fmi2 39, ssp 38). A structural parameter of FMI 3.0 keeps its start value.
 func Settable(v *description.ScalarVariable) bool {
 	return v.Causality == description.Input ||
-		v.Causality != description.Independent && v.Causality != description.StructuralParameter && v.Variability != description.Constant &&
+		v.Causality != description.Independent && v.Causality != description.StructuralParameter &&
+			v.Variability != description.Constant &&
 			(v.Initial == description.Exact || v.Initial == description.Approx)
 }
 

@@ -123,7 +123,8 @@ func (p *program) bonds(path string, o assemble.Options, asJSON bool) (err error
 
 // Names as in modelDescription.xml.
 var (
-	causalityNames   = []string{"local", "parameter", "calculatedParameter", "input", "output", "independent", "structuralParameter"}
+	causalityNames = []string{"local", "parameter", "calculatedParameter", "input", "output", "independent",
+		"structuralParameter"}
 	variabilityNames = []string{"continuous", "constant", "fixed", "tunable", "discrete"}
 	initialNames     = []string{"", "exact", "approx", "calculated"}
 )

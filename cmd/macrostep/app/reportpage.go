@@ -605,15 +605,16 @@ func costSection(m *record.Manifest) page.Section {
 		}
 		s.Bars = append(s.Bars, page.Bar{Name: name, Value: value, Share: seconds / total})
 	}
-	for _, part := range []struct {
-		name    string
-		seconds float64
-	}{{"macrostep: coupling", m.MasterSeconds - m.RecordSeconds}, {"macrostep: recording", m.RecordSeconds}, {"start: loading, initialisation", m.StartSeconds}} {
-		if part.seconds == 0 { // older manifests do not split
-			continue
-		}
-		s.Bars = append(s.Bars, page.Bar{Name: part.name, Value: duration(part.seconds), Share: part.seconds / total})
+	add := func(part string, seconds float64) {
+		s.Bars = append(s.Bars, page.Bar{Name: part, Value: duration(seconds), Share: seconds / total})
 	}
+	if m.StartSeconds == 0 { // an older manifest
+		add("macrostep", m.MasterSeconds)
+		return s
+	}
+	add("macrostep: coupling", m.MasterSeconds-m.RecordSeconds)
+	add("macrostep: recording", m.RecordSeconds)
+	add("start: loading, initialisation", m.StartSeconds)
 	return s
 }
 

@@ -95,38 +95,47 @@ const (
 	handle   = r | get
 )
 
-// table has the functions of FMI 2.0 and 3.0 for Co-Simulation: name, the states in which each may be called (checklist fmi2 39;
-// FMI 3.0 4.2), and the arguments in the order of C: name:type, with [k] for an array whose length is argument k (* = one
-// element), with < for an input array and > for an output array. Other arrays are constant. The sizes of a blob are in the
-// argument before it. What a version does not have is empty.
+// Arguments that functions share.
+const (
+	experiment = ":component toleranceDefined:int tolerance:real start:real stopDefined:int stop:real"
+	slopes     = ":component unknown:ref[2] :count known:ref[4] :count "
+	vector     = ":component vr:ref[2] :count v:"
+	orders     = ":component vr:ref[2] :count order:int[2] v:"
+)
+
+// table has the functions of FMI 2.0 and 3.0 for Co-Simulation: name, the states in which each may be called
+// (checklist fmi2 39; FMI 3.0 4.2), and the arguments in the order of C: name:type, with [k] for an array whose
+// length is argument k (* = one element), with < for an input array and > for an output array. Other arrays are
+// constant. The sizes of a blob are in the argument before it. What a version does not have is empty.
 var table = [2][NumFunctions]entry{{
-	GetTypesPlatform:         {"fmi2GetTypesPlatform", handle | p, ""},
-	GetVersion:               {"fmi2GetVersion", handle | p, ""},
-	SetDebugLogging:          {"fmi2SetDebugLogging", handle | p, ":component on:int :count categories:<text[2]"},
-	Instantiate:              {"fmi2Instantiate", 0, "name:text type:interface guid:text resources:text :callbacks visible:int loggingOn:int"},
+	GetTypesPlatform: {"fmi2GetTypesPlatform", handle | p, ""},
+	GetVersion:       {"fmi2GetVersion", handle | p, ""},
+	SetDebugLogging:  {"fmi2SetDebugLogging", handle | p, ":component on:int :count categories:<text[2]"},
+	Instantiate: {"fmi2Instantiate", 0, "name:text type:interface guid:text resources:text :callbacks visible:int " +
+		"loggingOn:int"},
 	FreeInstance:             {"fmi2FreeInstance", handle, ":component"},
-	SetupExperiment:          {"fmi2SetupExperiment", r, ":component toleranceDefined:int tolerance:real start:real stopDefined:int stop:real"},
+	SetupExperiment:          {"fmi2SetupExperiment", r, experiment},
 	EnterInitializationMode:  {"fmi2EnterInitializationMode", r, ":component"},
 	ExitInitializationMode:   {"fmi2ExitInitializationMode", i, ":component"},
 	Terminate:                {"fmi2Terminate", c | f, ":component"},
 	Reset:                    {"fmi2Reset", handle, ":component"},
-	GetReal:                  {"fmi2GetReal", get, ":component vr:ref[2] :count v:>real[2]"},
-	GetInteger:               {"fmi2GetInteger", get, ":component vr:ref[2] :count v:>int[2]"},
-	GetBoolean:               {"fmi2GetBoolean", get, ":component vr:ref[2] :count v:>int[2]"},
-	GetString:                {"fmi2GetString", get, ":component vr:ref[2] :count v:>text[2]"},
-	SetReal:                  {"fmi2SetReal", set, ":component vr:ref[2] :count v:<real[2]"},
-	SetInteger:               {"fmi2SetInteger", set, ":component vr:ref[2] :count v:<int[2]"},
-	SetBoolean:               {"fmi2SetBoolean", set, ":component vr:ref[2] :count v:<int[2]"},
-	SetString:                {"fmi2SetString", set, ":component vr:ref[2] :count v:<text[2]"},
+	GetReal:                  {"fmi2GetReal", get, vector + ">real[2]"},
+	GetInteger:               {"fmi2GetInteger", get, vector + ">int[2]"},
+	GetBoolean:               {"fmi2GetBoolean", get, vector + ">int[2]"},
+	GetString:                {"fmi2GetString", get, vector + ">text[2]"},
+	SetReal:                  {"fmi2SetReal", set, vector + "<real[2]"},
+	SetInteger:               {"fmi2SetInteger", set, vector + "<int[2]"},
+	SetBoolean:               {"fmi2SetBoolean", set, vector + "<int[2]"},
+	SetString:                {"fmi2SetString", set, vector + "<text[2]"},
 	GetFMUState:              {"fmi2GetFMUstate", handle, ":component state:slot[*]"},
 	SetFMUState:              {"fmi2SetFMUstate", handle, ":component state:state"},
 	FreeFMUState:             {"fmi2FreeFMUstate", handle, ":component state:slot[*]"},
 	SerializedFMUStateSize:   {"fmi2SerializedFMUstateSize", handle, ":component state:state size:<>word[*]"},
 	SerializeFMUState:        {"fmi2SerializeFMUstate", handle, ":component state:state :>byte[3] size:count"},
 	DeSerializeFMUState:      {"fmi2DeSerializeFMUstate", handle, ":component :<byte[2] size:count state:slot[*]"},
-	GetDirectionalDerivative: {"fmi2GetDirectionalDerivative", get, ":component unknown:ref[2] :count known:ref[4] :count dvKnown:<real[4] dvUnknown:>real[2]"},
-	SetRealInputDerivatives:  {"fmi2SetRealInputDerivatives", set, ":component vr:ref[2] :count order:int[2] v:<real[2]"},
-	GetRealOutputDerivatives: {"fmi2GetRealOutputDerivatives", get &^ i, ":component vr:ref[2] :count order:int[2] v:>real[2]"},
+	GetDirectionalDerivative: {"fmi2GetDirectionalDerivative", get, slopes + "dvKnown:<real[4] dvUnknown:>real[2]"},
+	SetRealInputDerivatives:  {"fmi2SetRealInputDerivatives", set, orders + "<real[2]"},
+	GetRealOutputDerivatives: {"fmi2GetRealOutputDerivatives", get &^ i, orders + ">real[2]"},
 	DoStep:                   {"fmi2DoStep", c, ":component t:real h:real noRestoreBefore:int"},
 	CancelStep:               {"fmi2CancelStep", p, ":component"},
 	GetStatus:                {"fmi2GetStatus", query, ":component kind:kind value:<>status[*]"},
@@ -140,35 +149,35 @@ var table = [2][NumFunctions]entry{{
 	Instantiate: {"fmi3InstantiateCoSimulation", 0, "name:text token:text resources:text visible:int loggingOn:int " +
 		"eventModeUsed:int earlyReturnAllowed:int :int :int :environment :logger :int"},
 	FreeInstance:             {"fmi3FreeInstance", handle, ":component"},
-	EnterInitializationMode:  {"fmi3EnterInitializationMode", r, ":component toleranceDefined:int tolerance:real start:real stopDefined:int stop:real"},
+	EnterInitializationMode:  {"fmi3EnterInitializationMode", r, experiment},
 	ExitInitializationMode:   {"fmi3ExitInitializationMode", i, ":component"},
 	Terminate:                {"fmi3Terminate", c | f, ":component"},
 	Reset:                    {"fmi3Reset", handle, ":component"},
-	GetReal:                  {"fmi3GetFloat64", get, ":component vr:ref[2] :count v:>real[4] :count"},
-	GetFloat32:               {"fmi3GetFloat32", get, ":component vr:ref[2] :count v:>float32[4] :count"},
-	GetInt8:                  {"fmi3GetInt8", get, ":component vr:ref[2] :count v:>int8[4] :count"},
-	GetUInt8:                 {"fmi3GetUInt8", get, ":component vr:ref[2] :count v:>uint8[4] :count"},
-	GetInt16:                 {"fmi3GetInt16", get, ":component vr:ref[2] :count v:>int16[4] :count"},
-	GetUInt16:                {"fmi3GetUInt16", get, ":component vr:ref[2] :count v:>uint16[4] :count"},
-	GetInteger:               {"fmi3GetInt32", get, ":component vr:ref[2] :count v:>int[4] :count"},
-	GetUInt32:                {"fmi3GetUInt32", get, ":component vr:ref[2] :count v:>uint32[4] :count"},
-	GetInt64:                 {"fmi3GetInt64", get, ":component vr:ref[2] :count v:>int64[4] :count"},
-	GetUInt64:                {"fmi3GetUInt64", get, ":component vr:ref[2] :count v:>uint64[4] :count"},
-	GetBoolean:               {"fmi3GetBoolean", get, ":component vr:ref[2] :count v:>bool[4] :count"},
-	GetString:                {"fmi3GetString", get, ":component vr:ref[2] :count v:>text[4] :count"},
+	GetReal:                  {"fmi3GetFloat64", get, vector + ">real[4] :count"},
+	GetFloat32:               {"fmi3GetFloat32", get, vector + ">float32[4] :count"},
+	GetInt8:                  {"fmi3GetInt8", get, vector + ">int8[4] :count"},
+	GetUInt8:                 {"fmi3GetUInt8", get, vector + ">uint8[4] :count"},
+	GetInt16:                 {"fmi3GetInt16", get, vector + ">int16[4] :count"},
+	GetUInt16:                {"fmi3GetUInt16", get, vector + ">uint16[4] :count"},
+	GetInteger:               {"fmi3GetInt32", get, vector + ">int[4] :count"},
+	GetUInt32:                {"fmi3GetUInt32", get, vector + ">uint32[4] :count"},
+	GetInt64:                 {"fmi3GetInt64", get, vector + ">int64[4] :count"},
+	GetUInt64:                {"fmi3GetUInt64", get, vector + ">uint64[4] :count"},
+	GetBoolean:               {"fmi3GetBoolean", get, vector + ">bool[4] :count"},
+	GetString:                {"fmi3GetString", get, vector + ">text[4] :count"},
 	GetBinary:                {"fmi3GetBinary", get, ":component vr:ref[2] :count sizes:>word[5] v:>blob[5] :count"},
-	SetReal:                  {"fmi3SetFloat64", set, ":component vr:ref[2] :count v:<real[4] :count"},
-	SetFloat32:               {"fmi3SetFloat32", set, ":component vr:ref[2] :count v:<float32[4] :count"},
-	SetInt8:                  {"fmi3SetInt8", set, ":component vr:ref[2] :count v:<int8[4] :count"},
-	SetUInt8:                 {"fmi3SetUInt8", set, ":component vr:ref[2] :count v:<uint8[4] :count"},
-	SetInt16:                 {"fmi3SetInt16", set, ":component vr:ref[2] :count v:<int16[4] :count"},
-	SetUInt16:                {"fmi3SetUInt16", set, ":component vr:ref[2] :count v:<uint16[4] :count"},
-	SetInteger:               {"fmi3SetInt32", set, ":component vr:ref[2] :count v:<int[4] :count"},
-	SetUInt32:                {"fmi3SetUInt32", set, ":component vr:ref[2] :count v:<uint32[4] :count"},
-	SetInt64:                 {"fmi3SetInt64", set, ":component vr:ref[2] :count v:<int64[4] :count"},
-	SetUInt64:                {"fmi3SetUInt64", set, ":component vr:ref[2] :count v:<uint64[4] :count"},
-	SetBoolean:               {"fmi3SetBoolean", set, ":component vr:ref[2] :count v:<bool[4] :count"},
-	SetString:                {"fmi3SetString", set, ":component vr:ref[2] :count v:<text[4] :count"},
+	SetReal:                  {"fmi3SetFloat64", set, vector + "<real[4] :count"},
+	SetFloat32:               {"fmi3SetFloat32", set, vector + "<float32[4] :count"},
+	SetInt8:                  {"fmi3SetInt8", set, vector + "<int8[4] :count"},
+	SetUInt8:                 {"fmi3SetUInt8", set, vector + "<uint8[4] :count"},
+	SetInt16:                 {"fmi3SetInt16", set, vector + "<int16[4] :count"},
+	SetUInt16:                {"fmi3SetUInt16", set, vector + "<uint16[4] :count"},
+	SetInteger:               {"fmi3SetInt32", set, vector + "<int[4] :count"},
+	SetUInt32:                {"fmi3SetUInt32", set, vector + "<uint32[4] :count"},
+	SetInt64:                 {"fmi3SetInt64", set, vector + "<int64[4] :count"},
+	SetUInt64:                {"fmi3SetUInt64", set, vector + "<uint64[4] :count"},
+	SetBoolean:               {"fmi3SetBoolean", set, vector + "<bool[4] :count"},
+	SetString:                {"fmi3SetString", set, vector + "<text[4] :count"},
 	SetBinary:                {"fmi3SetBinary", set, ":component vr:ref[2] :count sizes:<word[5] v:<blob[5] :count"},
 	GetFMUState:              {"fmi3GetFMUState", handle, ":component state:slot[*]"},
 	SetFMUState:              {"fmi3SetFMUState", handle, ":component state:state"},
@@ -176,8 +185,8 @@ var table = [2][NumFunctions]entry{{
 	SerializedFMUStateSize:   {"fmi3SerializedFMUStateSize", handle, ":component state:state size:<>word[*]"},
 	SerializeFMUState:        {"fmi3SerializeFMUState", handle, ":component state:state :>byte[3] size:count"},
 	DeSerializeFMUState:      {"fmi3DeserializeFMUState", handle, ":component :<byte[2] size:count state:slot[*]"},
-	GetDirectionalDerivative: {"fmi3GetDirectionalDerivative", get, ":component unknown:ref[2] :count known:ref[4] :count seed:<real[6] :count sensitivity:>real[8] :count"},
-	GetRealOutputDerivatives: {"fmi3GetOutputDerivatives", get &^ i, ":component vr:ref[2] :count order:int[2] v:>real[5] :count"},
+	GetDirectionalDerivative: {"fmi3GetDirectionalDerivative", get, slopes + "seed:<real[6] :count sensitivity:>real[8] :count"},
+	GetRealOutputDerivatives: {"fmi3GetOutputDerivatives", get &^ i, orders + ">real[5] :count"},
 	DoStep: {"fmi3DoStep", c, ":component t:real h:real noRestoreBefore:int " +
 		"eventHandlingNeeded:<>bool[*] terminateSimulation:<>bool[*] earlyReturn:<>bool[*] lastSuccessfulTime:<>real[*]"},
 }}
@@ -280,7 +289,8 @@ var sizes = map[string]uintptr{"ref": 4, "int": 4, "byte": 1, "real": 8, "text":
 
 // Resources returns the index of the location of the resources among the integers of a function to instantiate.
 func Resources(instantiate Function) int {
-	return int(instantiate.Shape()[slices.IndexFunc(instantiate.Shape(), func(a Argument) bool { return a.Name == "resources" })].At)
+	shape := instantiate.Shape()
+	return int(shape[slices.IndexFunc(shape, func(a Argument) bool { return a.Name == "resources" })].At)
 }
 
 // Local reports whether each process has a value of its own for an argument.

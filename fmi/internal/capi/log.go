@@ -26,8 +26,8 @@ type callbackFunctions struct {
 	logger, allocateMemory, freeMemory, stepFinished, environment uintptr
 }
 
-// Register registers q for log messages. Its callback struct is never freed: threads of the FMU may still read it, and some
-// FMUs keep the pointer (checklist fmi2 31).
+// Register registers q for log messages. Its callback struct is never freed: threads of the FMU may still read it,
+// and some FMUs keep the pointer (checklist fmi2 31).
 func (q *Log) Register() error {
 	calloc, free, err := native.Allocator()
 	if err != nil {

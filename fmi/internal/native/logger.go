@@ -11,7 +11,8 @@ import (
 type Listener interface {
 	Name() string // of the instance
 	// Logged gets the formatted text and the category as C gave them. readable is false if they are not readable, then
-	// they are empty; wrong is true if the environment was wrong and the instance was found by its name or because it is the only one.
+	// they are empty; wrong is true if the environment was wrong and the instance was found by its name or because it is
+	// the only one.
 	Logged(m Message, readable, wrong bool)
 }
 

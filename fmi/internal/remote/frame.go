@@ -57,8 +57,8 @@ const (
 	Usual = 1 << 16
 )
 
-// Next returns the next frame. Its message has at most so many bytes, and is valid until the next call, or, if it is longer than
-// Usual, for good.
+// Next returns the next frame. Its message has at most so many bytes, and is valid until the next call, or, if it is
+// longer than Usual, for good.
 func (f *Frames) Next(most uint64) (kind uint64, message []byte, err error) {
 	if rest := f.buf[f.from:f.to]; len(f.buf) > Usual && len(rest) <= Usual {
 		f.buf = make([]byte, Usual)
@@ -81,7 +81,8 @@ func (f *Frames) Next(most uint64) (kind uint64, message []byte, err error) {
 	return kind, message, nil
 }
 
-// need reads until n bytes are there. The buffer grows as they come, not by what the other side says, to four times its size at a time.
+// need reads until n bytes are there. The buffer grows as they come, not by what the other side says, to four times
+// its size at a time.
 func (f *Frames) need(n int) error {
 	for f.to-f.from < n {
 		if f.from == f.to {
