@@ -66,7 +66,7 @@ func NewBatch(members []*Stepper) (*Batch, error) {
 		}
 		seen[m.in] = true
 		b.follow = b.follow || m.in.step != nil || m.edges != nil
-		b.single = b.single || m.in.single
+		b.single = b.single || m.in.single || m.in.events != nil
 	}
 	b.apart = members[0].in.remote != nil && !b.single
 	return b, nil

@@ -61,6 +61,7 @@ type group struct {
 	sizes   []int                        // of the variables in elements
 	n       int                          // elements of all
 	arrays  bool                         // there are arrays
+	clocks  []uint32                     // to which the variables belong
 	// Of the values of the caller that the group has: their indices and their elements. nil: all values are its
 	// elements, in order.
 	index, at []int
@@ -122,10 +123,10 @@ func (in *Instance) groups(kind description.BaseType, vr []description.ValueRefe
 		if of := x.Type; of != kind && (of != description.Enumeration || kind != description.Integer) {
 			return nil, usage(in.name, "%s has another type", x.Name)
 		}
-		at := slices.IndexFunc(list, func(g group) bool { return g.storage == x.Storage })
+		at := slices.IndexFunc(list, func(g group) bool { return g.storage == x.Storage && slices.Equal(g.clocks, x.Clocks) })
 		if at < 0 {
 			at = len(list)
-			list = append(list, group{ctype: &ctypes[x.Storage], storage: x.Storage})
+			list = append(list, group{ctype: &ctypes[x.Storage], storage: x.Storage, clocks: x.Clocks})
 		}
 		g := &list[at]
 		first, seen := begin[v.Number()]

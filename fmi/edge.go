@@ -81,6 +81,9 @@ func (s *Stepper) load(recs []native.Record, first int) error {
 		for i := range e.length() {
 			k, at := e.value(i)
 			v, ok := loadValue(e.storage, e.c+uintptr(at)*e.size)
+			if events := s.in.events; events != nil && e.clocks != nil && ok {
+				v = events.hold(e.values[k], v, s.called(e.record))
+			}
 			switch {
 			case !ok:
 				return s.in.unfit(e.f, e.values[k], v, e.storage)

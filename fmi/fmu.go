@@ -170,11 +170,16 @@ func (f *FMU) describe(r io.Reader, name, path string, has func(name string) boo
 		return l.Err()
 	}
 	for k := range d.Variables {
-		if v := &d.Variables[k]; v.Type == description.Clock && v.Causality != description.Local {
-			l.Add(ruleClocks, name, "/fmiModelDescription/ModelVariables", v.Line,
-				"%s is a Clock of causality %s", v.Name, v.Causality)
-			return l.Err()
+		v := &d.Variables[k]
+		if v.Clock == nil || v.Causality != description.Input || v.Clock.Interval != "triggered" && c.HasEventMode {
+			continue
 		}
+		why := "the FMU has no event mode in which it can tick"
+		if v.Clock.Interval == "triggered" {
+			why = "it ticks when another FMU triggers it, and macrostep connects no Clocks"
+		}
+		l.Add(ruleClocks, name, "/fmiModelDescription/ModelVariables", v.Line, "%s is a Clock: %s", v.Name, why)
+		return l.Err()
 	}
 	if c.NeedsExecutionTool {
 		f.describeTool(path, has, l)

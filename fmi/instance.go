@@ -53,6 +53,8 @@ type InstanceOptions struct {
 	// Context cancels compiling, if Load has not been called. After its end, the instance waits for another machine only
 	// as long as that gives signs of life. nil = context.Background().
 	Context context.Context
+	// EventMode: the FMU has an event mode, and handles events in it (fmi3 19).
+	EventMode bool
 	// NoState: the state of the FMU is not to be relied on. On another machine the instance ends with the connection.
 	NoState bool
 }
@@ -79,6 +81,7 @@ type Instance struct {
 	comp    uintptr // fmi2Component
 	state   State
 	step    *step      // results of fmi3DoStep; nil with FMI 2.0
+	events  *events    // nil unless in event mode
 	setup   bool       // SetupExperiment was called since Instantiated
 	given   Experiment // by it
 	from    float64    // start time of its last step, s
@@ -194,6 +197,14 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 		}
 		in.step = &steps[0]
 	}
+	if o.EventMode {
+		if in.api != capi.V3 || !in.fmu.Description.CoSimulation.HasEventMode {
+			return usage(in.name, "%s has no event mode (hasEventMode of FMI 3.0): do without it", in.fmu.Path)
+		}
+		if in.events, err = newEvents(in); err != nil {
+			return err
+		}
+	}
 	if in.remote == nil {
 		if err = in.log.Register(); err != nil {
 			return err
@@ -211,8 +222,8 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 	const coSimulation = 1
 	g := in.watch()
 	if in.api == capi.V3 {
-		in.prepare(capi.Instantiate, texts[0], texts[1], texts[2], flag(o.Visible), flag(o.LoggingOn), 0, 0, 0, 0,
-			in.callback("environment"), in.callback("logger"), 0)
+		in.prepare(capi.Instantiate, texts[0], texts[1], texts[2], flag(o.Visible), flag(o.LoggingOn), flag(o.EventMode),
+			flag(o.EventMode), 0, 0, in.callback("environment"), in.callback("logger"), 0)
 	} else {
 		in.prepare(capi.Instantiate, texts[0], coSimulation, texts[1], texts[2],
 			in.callback("callbacks"), flag(o.Visible), flag(o.LoggingOn))
@@ -648,8 +659,17 @@ func (in *Instance) EnterInitializationMode() error {
 	return in.transition(capi.EnterInitializationMode, StateInitialization)
 }
 
-// ExitInitializationMode ends the initialisation. Steps may follow.
+// ExitInitializationMode ends the initialisation. Steps may follow, or in event mode Stepper.Start.
 func (in *Instance) ExitInitializationMode() error {
+	if in.events != nil {
+		if err := in.begin(capi.ExitInitializationMode); err != nil {
+			return err
+		}
+		if err := in.events.start(); err != nil {
+			return err
+		}
+		return in.transition(capi.ExitInitializationMode, StateEventMode)
+	}
 	return in.transition(capi.ExitInitializationMode, StateStepComplete)
 }
 
@@ -662,6 +682,9 @@ func (in *Instance) Reset() error {
 	err := in.transition(capi.Reset, StateInstantiated)
 	if err == nil {
 		in.setup, in.arrays = false, nil
+		if in.events != nil {
+			in.events.schedule = schedule{Next: math.Inf(1)}
+		}
 	}
 	return err
 }
@@ -720,6 +743,16 @@ func (in *Instance) Free() error {
 // OK or Warning; Pending without an error (call GetStatus until the step is done);
 // or Discard, Error or Fatal with a *StatusError.
 func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
+	if v := in.events; v != nil {
+		if v.bare == nil {
+			var err error
+			if v.bare, err = in.NewStepper(StepPlan{}); err != nil {
+				return StatusErr, err
+			}
+		}
+		v.bare.NoRestoreBefore = noRestoreBefore
+		return v.bare.Step(t, h, false)
+	}
 	if err := in.begin(capi.DoStep); err != nil {
 		return StatusErr, err
 	}
@@ -759,10 +792,10 @@ func (in *Instance) forgetStep() {
 	}
 }
 
-// endedEarly reports whether the last step, whose status was OK or Warning, ended the simulation or did not get to
-// its end (fmi3 17). Its status then counts as Discard, as that of an FMU of FMI 2.0 in this case.
+// endedEarly reports whether the last step, whose status was OK or Warning, ended the simulation or, without event
+// mode, did not get to its end (fmi3 17). Its status then counts as Discard, as that of an FMU of FMI 2.0 in this case.
 func (in *Instance) endedEarly() bool {
-	return in.step != nil && (in.step.terminate|in.step.early)&0xff != 0
+	return in.step != nil && (in.step.terminate&0xff != 0 || in.step.early&0xff != 0 && in.events == nil)
 }
 
 // lastStatus returns the status of the last single call; an undefined status is Error.

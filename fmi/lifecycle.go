@@ -20,6 +20,7 @@ const (
 	StateStepCanceled
 	StateTerminated
 	StateError
+	StateEventMode // of FMI 3.0
 	StateFatal // no call is legal, not even FreeInstance
 	StateFreed
 )
@@ -27,7 +28,7 @@ const (
 // String returns the name of the standard.
 func (s State) String() string {
 	return nameOf([]string{"instantiated", "initializationMode", "stepComplete", "stepInProgress", "stepFailed", "stepCanceled",
-		"terminated", "error", "fatal", "freed"}, s, "state")
+		"terminated", "error", "eventMode", "fatal", "freed"}, s, "state")
 }
 
 // legal reports whether a function may be called in a state. It does not restrict which variables may be set or got
@@ -49,8 +50,8 @@ func orderError(instance string, f capi.Function, s State) error {
 		hint = "; ask GetStatus until the step is done, or CancelStep"
 	}
 	var names []string
-	for st := StateInstantiated; st <= StateError; st++ {
-		if f.When()>>st&1 != 0 {
+	for st := StateInstantiated; st < StateFatal; st++ {
+		if f.When()>>st&1 != 0 && (st != StateEventMode || f.Version() == capi.V3) {
 			names = append(names, st.String())
 		}
 	}

@@ -392,7 +392,8 @@ func (in *Instance) Keep() error {
 		return err
 	}
 	r.state, r.next = r.next, r.state
-	r.Client.Keep(r.state[stateHeader:])
+	body, _ := stateParts(r.state)
+	r.Client.Keep(body)
 	r.kept = time.Now()
 	r.took = r.kept.Sub(began)
 	return nil

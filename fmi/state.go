@@ -1,6 +1,7 @@
 package fmi
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,7 @@ type FMUState struct {
 	time   float64 // s
 	epoch  int     // number of calls of Keep before
 	lost   bool    // its process has ended
+	schedule
 }
 
 // owned checks that f can be called with s.
@@ -68,6 +70,9 @@ func (in *Instance) saved(s *FMUState) *FMUState {
 	}
 	s.handle, s.state, s.setup, s.time = *in.handle, in.state, in.setup, in.time
 	s.epoch, s.lost = in.remote.epoch(), false
+	if in.events != nil {
+		s.schedule = in.events.clone()
+	}
 	return s
 }
 
@@ -100,6 +105,9 @@ func (in *Instance) prepareSet(s *FMUState) error {
 
 func (in *Instance) restored(s *FMUState) {
 	in.state, in.setup, in.time = s.state, s.setup, s.time
+	if in.events != nil {
+		in.events.schedule = s.clone()
+	}
 	if s.epoch < in.remote.epoch() {
 		in.remote.Forget()
 	}
@@ -131,12 +139,15 @@ func (in *Instance) FreeFMUState(s *FMUState) error {
 	return in.call(f)
 }
 
-// A serialised state consists of a header of eight bytes and the bytes of the FMU. The
-// header is a mark of four bytes, its version, the State, whether SetupExperiment was
+// A serialised state consists of a header of eight bytes, the bytes of the FMU, in event mode the schedule, and the
+// size of that in four bytes. The header is a mark of four bytes, its version, the State, whether SetupExperiment was
 // called, and 0.
-const stateHeader = 8
+const (
+	stateHeader  = 8
+	scheduleSize = 4
+)
 
-var stateMark = [5]byte{'M', 'F', 'S', '2', 1}
+var stateMark = [5]byte{'M', 'F', 'S', '2', 2}
 
 // SerializeFMUState appends the bytes of a saved state to buf, for DeserializeFMUState
 // of any instance of the FMU. Some FMUs accept them only in the same process
@@ -171,7 +182,19 @@ func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
 	}
 	buf = append(buf, stateMark[:]...)
 	buf = append(buf, byte(s.state), byte(flag(s.setup)), 0)
-	return append(buf, b...), nil
+	buf = append(buf, b...)
+	end := len(buf)
+	if in.events != nil {
+		buf = s.schedule.appendTo(buf)
+	}
+	return binary.LittleEndian.AppendUint32(buf, uint32(len(buf)-end)), nil
+}
+
+// stateParts returns the bytes of the FMU and the schedule of a serialised state.
+func stateParts(data []byte) (body, planned []byte) {
+	rest := data[stateHeader : len(data)-scheduleSize]
+	n := min(len(rest), int(binary.LittleEndian.Uint32(data[len(data)-scheduleSize:])))
+	return rest[:len(rest)-n], rest[len(rest)-n:]
 }
 
 // DeserializeFMUState makes a saved state from the bytes of SerializeFMUState, also of
@@ -181,10 +204,10 @@ func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
 	if err := in.begin(f); err != nil {
 		return nil, err
 	}
-	if len(data) < stateHeader || [5]byte(data[:5]) != stateMark || State(data[5]) > StateError {
+	if len(data) < stateHeader+scheduleSize || [5]byte(data[:5]) != stateMark || State(data[5]) >= StateFatal {
 		return nil, in.argument(f, "the %d bytes are not a state from SerializeFMUState", len(data))
 	}
-	body := data[stateHeader:]
+	body, planned := stateParts(data)
 	b, err := native.BufferSlice[byte](&in.valBuf, len(body))
 	if err != nil {
 		return nil, in.argument(f, "%v", err)
@@ -197,6 +220,11 @@ func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
 	}
 	s := &FMUState{in: in, handle: *in.handle, state: State(data[5]), setup: data[6] != 0,
 		time: in.time, epoch: in.remote.epoch()}
+	if in.events != nil {
+		if err := s.parse(planned); err != nil {
+			return nil, in.argument(f, "the state is not one of an instance in event mode")
+		}
+	}
 	in.states = append(in.states, s)
 	return s, nil
 }

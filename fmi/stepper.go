@@ -47,6 +47,19 @@ type Stepper struct {
 	fns   []capi.Function // of each record
 	do    int             // index of doStep
 	edges []*edge
+	// Of event mode.
+	clocks      [][]uint32                    // to which the variables of each record belong
+	discrete    []source                      // inputs that belong to none
+	triggered   []*description.ScalarVariable // Clocks of outputs that the FMU activates
+	active      []uint32
+	clockedOnly bool
+}
+
+// source is a value of a stepper.
+type source struct {
+	real    *float64
+	integer *int64
+	boolean *int32
 }
 
 // NewStepper prepares the calls of a plan. The error is a *UsageError if the FMU does
@@ -72,7 +85,10 @@ func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
 // the memory, also after an error.
 func (s *Stepper) build(p StepPlan) error {
 	in := s.in
-	const others = 1 + 2*len(ctypes) // at most so many calls of a step without those for derivatives
+	others := 1 + 2*len(ctypes) // at most so many calls of a step without those for derivatives and of Clocks
+	if in.events != nil {
+		others += in.fmu.clocked()
+	}
 	recs, err := native.Slice[native.Record](&in.mem, others+p.DerivativeOrders)
 	if err != nil {
 		return err
@@ -88,6 +104,11 @@ func (s *Stepper) build(p StepPlan) error {
 	}
 	if s.BooleanIn, err = access[int32](s, description.Boolean, p.BooleanIn); err != nil {
 		return err
+	}
+	if in.events != nil {
+		s.observe(p.RealIn, func(k int) source { return source{real: &s.RealIn[k]} })
+		s.observe(p.IntegerIn, func(k int) source { return source{integer: &s.IntegerIn[k]} })
+		s.observe(p.BooleanIn, func(k int) source { return source{boolean: &s.BooleanIn[k]} })
 	}
 	if err := s.derivatives(p); err != nil {
 		return err
@@ -123,7 +144,7 @@ func (s *Stepper) add(f capi.Function, r native.Record) error {
 		in.remote.Define(&r)
 	}
 	s.recs = append(s.recs, r) // within the capacity, thus in C memory
-	s.fns = append(s.fns, f)
+	s.fns, s.clocks = append(s.fns, f), append(s.clocks, nil)
 	return nil
 }
 
@@ -161,10 +182,11 @@ func access[T float64 | int64 | int32](s *Stepper, kind description.BaseType,
 		if err := s.add(f, r); err != nil {
 			return nil, err
 		}
+		s.belong(&g)
 		var one T
 		_, floats := any(one).(float64)
 		same := floats == (g.storage == description.StoreFloat64) && unsafe.Sizeof(one) == g.size
-		if g.at == nil && same && kind != description.Integer {
+		if g.at == nil && same && kind != description.Integer && g.clocks == nil {
 			return unsafe.Slice((*T)(unsafe.Pointer(&c[0])), g.n), nil
 		}
 		if values == nil {
@@ -247,7 +269,7 @@ func (s *Stepper) ready(r *native.Record, t, h float64) {
 // check checks whether a step from t by h is legal.
 func (s *Stepper) check(t, h float64) error {
 	in := s.in
-	if st := in.State(); st != StateStepComplete {
+	if st := in.State(); st != StateStepComplete && (st != StateEventMode || in.events == nil) {
 		return in.refuse(capi.DoStep, st)
 	}
 	return in.checkStep(t, h)
@@ -264,8 +286,23 @@ func (s *Stepper) Step(t, h float64, read bool) (Status, error) {
 	if err := s.check(t, h); err != nil {
 		return StatusErr, err
 	}
+	if s.in.events != nil {
+		return s.in.events.step(s, t, h, read)
+	}
 	s.ready(&s.recs[s.do], t, h)
 	return s.carryOut(0, s.length(read), t, h)
+}
+
+// Start lets an FMU in event mode handle the events at the start, after Initialization Mode; else it does nothing.
+func (s *Stepper) Start() error {
+	if s.in.events == nil {
+		return nil
+	}
+	ended, err := s.in.events.handle(s, s.in.time)
+	if ended {
+		return s.in.argument(capi.UpdateDiscreteStates, "the FMU ends the simulation at its start; correct its parameters or inputs")
+	}
+	return err
 }
 
 // Read reads the outputs, for example during and after the initialisation.
@@ -303,12 +340,16 @@ func (s *Stepper) carryOut(lo, hi int, t, h float64) (Status, error) {
 	}
 	in, b := s.in, s.batch
 	last := lo
-	if !in.single {
+	if !in.single && in.events == nil {
 		b.Recs, b.N = native.Address(s.recs[lo:]), uintptr(hi-lo)
 		in.cross(b, t, h)
 		last = lo + int(b.Done) - 1
 	} else {
 		for last = lo; last < hi; last++ {
+			if in.events != nil && !s.called(last) {
+				s.recs[last].Ret = 0
+				continue
+			}
 			b.Recs, b.N = native.Address(s.recs[last:]), 1
 			in.cross(b, t, h)
 			in.traceCall(s.fns[last], &s.recs[last])
@@ -327,7 +368,7 @@ func (s *Stepper) outcome(lo, last int) (Status, error) {
 		return StatusErr, err
 	}
 	stepped := lo <= s.do && s.do <= last
-	if s.batch.Worst == 0 && !s.in.single && !(stepped && s.in.endedEarly()) {
+	if s.batch.Worst == 0 && !s.in.single && s.in.events == nil && !(stepped && s.in.endedEarly()) {
 		return StatusOK, nil
 	}
 	worst, from := lastNotOK(s.recs[lo : last+1])

@@ -131,6 +131,11 @@ func (in *Instance) get(kind description.BaseType, vr []description.ValueReferen
 
 // set writes variables of a kind.
 func (in *Instance) set(kind description.BaseType, vr []description.ValueReference, from *list) error {
+	if in.events != nil && in.state == StateStepComplete && slices.ContainsFunc(vr, in.fmu.jumps) {
+		if err := in.events.enter(); err != nil {
+			return err
+		}
+	}
 	groups, err := in.access(oldTypes[kind].set, kind, vr, from.len())
 	for i := range groups {
 		g := &groups[i]

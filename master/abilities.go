@@ -29,6 +29,7 @@ type abilities struct {
 	tunable      Tunable
 	terminator   Terminator
 	closer       interface{ Close() error }
+	events       EventSource
 }
 
 // claimed returns an interface of a subsystem if Info declares it.
@@ -63,6 +64,7 @@ func abilitiesOf(s Subsystem, info *Info) (a abilities) {
 	a.tunable, _ = As[Tunable](s)
 	a.terminator, _ = As[Terminator](s)
 	a.closer, _ = As[interface{ Close() error }](s)
+	a.events, _ = As[EventSource](s)
 	return a
 }
 

@@ -20,8 +20,9 @@ type Hook interface {
 	At(r *Run) error
 }
 
-// EventSource is a hook with times at which it must be called, or Signals that jump there. If the algorithm chooses the step
-// sizes, steps end exactly at these times; with fixed steps the event acts at the first communication point at or after them.
+// EventSource is a hook with times at which it must be called, Signals that jump there, or a subsystem with events that it
+// knows in advance. If the algorithm chooses the step sizes, steps end exactly at these times; with fixed steps the event
+// of a hook or of Signals acts at the first communication point at or after them, and that of a subsystem within the step.
 type EventSource interface {
 	// NextEvent returns the first such time after t; +Inf = none.
 	NextEvent(t float64) float64
@@ -84,6 +85,9 @@ func (r *Run) until() float64 {
 		before(h)
 	}
 	before(r.opt.Signals)
+	for i := range r.x.able {
+		before(r.x.able[i].events)
+	}
 	return end
 }
 

@@ -62,6 +62,9 @@ func (s *Slave) describe(c *Config) error {
 	if err := s.driveOnce(ins); err != nil {
 		return err
 	}
+	if s.config.Options.EventMode, err = s.usesEvents(ins); err != nil {
+		return err
+	}
 	outs, err := s.signals(d, c.Outputs, "output", description.Output, description.CalculatedParameter)
 	if err != nil {
 		return err
@@ -92,6 +95,25 @@ func (s *Slave) describe(c *Config) error {
 	s.describeDependencies(d, q)
 	return nil
 }
+
+// usesEvents reports whether the FMU is run in event mode (fmi3 19).
+func (s *Slave) usesEvents(driven []signal) (bool, error) {
+	d := s.config.FMU.Description
+	asked := s.config.Quirks.Has(EventMode)
+	if !d.CoSimulation.HasEventMode {
+		if asked {
+			return false, fmt.Errorf("%s: %w: the FMU has no event mode (hasEventMode of FMI 3.0); do without the quirk eventMode",
+				&s.info, master.ErrCapability)
+		}
+		return false, nil
+	}
+	return asked || d.Ticked() || slices.ContainsFunc(driven, func(g signal) bool {
+		return g.variable.Variability == description.Discrete
+	}), nil
+}
+
+// NextEvent returns the time of the next event that the FMU has announced, s; +Inf = none.
+func (s *Slave) NextEvent(float64) float64 { return s.instance.NextEvent() }
 
 // describeDependencies fills in the dependencies of outputs on inputs.
 func (s *Slave) describeDependencies(d *description.ModelDescription, q Quirk) {

@@ -320,7 +320,7 @@ func (s *Slave) slopes(from, to, first, last int) error {
 	if settled := s.settle(); settled != nil {
 		return errors.Join(err, settled)
 	}
-	if s.instance.State() == fmi.StateStepComplete {
+	if st := s.instance.State(); st == fmi.StateStepComplete || st == fmi.StateEventMode {
 		err = fmt.Errorf("%w: %w", master.ErrCapability, err) // the FMU can go on without them
 	}
 	return err

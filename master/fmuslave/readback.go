@@ -219,7 +219,7 @@ func (s *Slave) text(v *description.ScalarVariable, x Value) string {
 // (fmi2 54): a parameter that cannot be read should not end the run. If no second instance can be made, the
 // present one is reset.
 func (s *Slave) revive(refused error) error {
-	if s.instance.State() == fmi.StateStepComplete {
+	if st := s.instance.State(); st == fmi.StateStepComplete || st == fmi.StateEventMode {
 		return nil
 	}
 	if s.config.Aside || s.instance.State() != fmi.StateError {

@@ -143,6 +143,7 @@ var (
 	_ master.Watcher               = (*Slave)(nil)
 	_ master.Batcher               = (*Slave)(nil)
 	_ master.Terminator            = (*Slave)(nil)
+	_ master.EventSource           = (*Slave)(nil)
 )
 
 // New describes the subsystem. It makes no call of the FMU. Variables that do not exist, have another
@@ -372,7 +373,10 @@ func (s *Slave) leave() error {
 		return refusesStart(err)
 	}
 	s.stringOut = make([]string, len(s.stringOutVR))
-	return s.prepare(s.stepPlan)
+	if err := s.prepare(s.stepPlan); err != nil {
+		return err
+	}
+	return s.stepper.Start()
 }
 
 // refusesStart adds the remedy to a status by which the FMU refuses to start.
@@ -671,7 +675,7 @@ func (s *Slave) Terminate() error {
 		return nil
 	}
 	switch s.instance.State() {
-	case fmi.StateStepComplete, fmi.StateStepFailed:
+	case fmi.StateStepComplete, fmi.StateStepFailed, fmi.StateEventMode:
 		return s.instance.Terminate()
 	}
 	return nil

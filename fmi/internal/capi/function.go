@@ -76,6 +76,13 @@ const (
 	SetInt64
 	SetUInt64
 	SetBinary
+	EnterEventMode
+	UpdateDiscreteStates
+	SetClock
+	GetClock
+	GetIntervalDecimal
+	GetShiftDecimal
+	EnterStepMode
 	NumFunctions
 )
 
@@ -89,10 +96,12 @@ const (
 	x             // canceled
 	t             // terminated
 	e             // error
+	v             // event mode
 
-	set, get = r | i | c, i | c | f | x | t | e
+	set, get = r | i | v | c, i | v | c | f | x | t | e
 	query    = c | p | f | t
 	handle   = r | get
+	tick     = i | v
 )
 
 // Arguments that functions share.
@@ -151,7 +160,7 @@ var table = [2][NumFunctions]entry{{
 	FreeInstance:             {"fmi3FreeInstance", handle, ":component"},
 	EnterInitializationMode:  {"fmi3EnterInitializationMode", r, experiment},
 	ExitInitializationMode:   {"fmi3ExitInitializationMode", i, ":component"},
-	Terminate:                {"fmi3Terminate", c | f, ":component"},
+	Terminate:                {"fmi3Terminate", v | c | f, ":component"},
 	Reset:                    {"fmi3Reset", handle, ":component"},
 	GetReal:                  {"fmi3GetFloat64", get, vector + ">real[4] :count"},
 	GetFloat32:               {"fmi3GetFloat32", get, vector + ">float32[4] :count"},
@@ -189,6 +198,14 @@ var table = [2][NumFunctions]entry{{
 	GetRealOutputDerivatives: {"fmi3GetOutputDerivatives", get &^ i, orders + ">real[5] :count"},
 	DoStep: {"fmi3DoStep", c, ":component t:real h:real noRestoreBefore:int " +
 		"eventHandlingNeeded:<>bool[*] terminateSimulation:<>bool[*] earlyReturn:<>bool[*] lastSuccessfulTime:<>real[*]"},
+	EnterEventMode: {"fmi3EnterEventMode", c, ":component"},
+	UpdateDiscreteStates: {"fmi3UpdateDiscreteStates", v, ":component discreteStatesNeedUpdate:<>bool[*] " +
+		"terminateSimulation:<>bool[*] :<>bool[*] :<>bool[*] nextEventTimeDefined:<>bool[*] nextEventTime:<>real[*]"},
+	SetClock:           {"fmi3SetClock", v, vector + "<bool[2]"},
+	GetClock:           {"fmi3GetClock", v, vector + ">bool[2]"},
+	GetIntervalDecimal: {"fmi3GetIntervalDecimal", tick, ":component vr:ref[2] :count intervals:>real[2] qualifiers:>int[2]"},
+	GetShiftDecimal:    {"fmi3GetShiftDecimal", tick, ":component vr:ref[2] :count shifts:>real[2]"},
+	EnterStepMode:      {"fmi3EnterStepMode", v, ":component"},
 }}
 
 // entry describes a function.
