@@ -171,7 +171,7 @@ type binder struct {
 func (x *binder) bindTo(t end) {
 	x.to, x.value = t, x.v.Value
 	x.port, _ = x.at(t)
-	if v := x.port.variable; v != nil && !v.Settable {
+	if v := x.port.variable; v != nil && !v.Settable && !v.isSize() {
 		x.l.Report(ruleNotSettable, x.place, "%q cannot be set: causality %s, variability %s, initial %q",
 			t, v.Causality, v.Variability, v.Initial)
 		return

@@ -68,8 +68,7 @@ type flattener struct {
 func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	own, done := collect(l)
 	defer done()
-	f := &flattener{p: p, l: own, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
-		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}}
+	f := p.flattener(own)
 	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
 	errs := f.resolve(r)
 	f.names()
@@ -108,6 +107,26 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		return nil, err
 	}
 	return f.net, nil
+}
+
+func (p *Package) flattener(l *diag.List) *flattener {
+	return &flattener{p: p, l: l, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
+		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}}
+}
+
+// Sizes returns the structural parameters of FMUs to which the document binds whole numbers. It reports nothing:
+// Flatten does, whose resolver has the variables of FMUs with these sizes of their arrays.
+func (p *Package) Sizes(r Resolver) (list []Setting) {
+	f := p.flattener(&diag.List{})
+	f.resolve(r)
+	f.bind(p.top)
+	for _, t := range f.bound {
+		if v, ok := f.variable(t); ok && v.isSize() {
+			last := f.assigned[t][len(f.assigned[t])-1].from
+			list = append(list, Setting{Component: t.in.index, Variable: t.name, Value: last.Value, From: last})
+		}
+	}
+	return list
 }
 
 // settings reads all annotations, and returns those of the dialects.

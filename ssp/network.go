@@ -29,6 +29,11 @@ type Variable struct {
 	Settable bool
 }
 
+// isSize reports whether a variable is a structural parameter with whole numbers, which only bindings set.
+func (v *Variable) isSize() bool {
+	return v.Causality == string(StructuralParameter) && v.Type == Integer
+}
+
 func (to *Variable) face() face { return face{to.Unit, to.UnitBase, to.Items} }
 
 // VariableSet holds the variables of one FMU.

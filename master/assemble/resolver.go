@@ -10,12 +10,12 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// resolver provides package ssp with the FMUs of a system, by file.
+// resolver provides package ssp with the FMUs of a system, by FlatComponent.Quoted.
 type resolver map[string]*fmi.FMU
 
 // Variables returns the variables of the FMU behind a component.
 func (r resolver) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
-	return variables{r[c.Source].Description}, nil
+	return variables{r[c.Quoted].Description}, nil
 }
 
 // variables is a model description as an ssp.VariableSet.
