@@ -1,0 +1,158 @@
+package test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/test/probe"
+)
+
+// matrices are the arrays of an FMU x' = A x + B u, y = C x + D u, in row-major order; sizes are m, n and r.
+type matrices struct {
+	m, n, r              int
+	a, b, c, d, start, u []float64
+}
+
+// newMatrices draws arrays of these sizes: multiples of 1/8, which have short decimals.
+func newMatrices(m, n, r int) *matrices {
+	k := 0
+	draw := func(n int) []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			k = (k*7 + 5) % 17
+			v[i] = float64(k-8) / 8
+		}
+		return v
+	}
+	return &matrices{m, n, r, draw(n * n), draw(n * m), draw(r * n), draw(r * m), draw(n), draw(m)}
+}
+
+// values are the values by variable, sizes included.
+func (s *matrices) values() map[string]string {
+	all := map[string]string{"m": fmt.Sprint(s.m), "n": fmt.Sprint(s.n), "r": fmt.Sprint(s.r)}
+	for name, x := range map[string][]float64{"A": s.a, "B": s.b, "C": s.c, "D": s.d} {
+		columns := map[string]int{"A": s.n, "B": s.m, "C": s.n, "D": s.m}[name]
+		for k, v := range x {
+			all[fmt.Sprintf("%s[%d,%d]", name, k/columns+1, k%columns+1)] = fmt.Sprint(v)
+		}
+	}
+	for name, x := range map[string][]float64{"x0": s.start, "u": s.u} {
+		for k, v := range x {
+			all[fmt.Sprintf("%s[%d]", name, k+1)] = fmt.Sprint(v)
+		}
+	}
+	return all
+}
+
+// set returns flags for the values of a component.
+func (s *matrices) set(component string) (args []string) {
+	all := s.values()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		args = append(args, "--set", component+"."+name+"="+all[name])
+	}
+	return args
+}
+
+// product adds matrix·vector to a vector.
+func product(to, matrix, vector []float64) {
+	for i := range to {
+		for j, v := range vector {
+			to[i] += matrix[i*len(vector)+j] * v
+		}
+	}
+}
+
+// outputs returns y at t by the explicit Euler method with steps h, all in s.
+func (s *matrices) outputs(x []float64, t, h float64) []float64 {
+	x = slices.Clone(x)
+	for range int(math.Round(t / h)) {
+		slope := make([]float64, s.n)
+		product(slope, s.a, x)
+		product(slope, s.b, s.u)
+		for i := range x {
+			x[i] += h * slope[i]
+		}
+	}
+	y := make([]float64, s.r)
+	product(y, s.c, x)
+	product(y, s.d, s.u)
+	return y
+}
+
+// check compares the last outputs of a run with those of the Euler method.
+func (s *matrices) check(t testing.TB, o *outcome, component string, want []float64) {
+	t.Helper()
+	if o.columns[fmt.Sprintf("%s.y[%d]", component, s.r+1)] != nil {
+		t.Error("there are too many outputs")
+	}
+	for k := range want {
+		y := o.column(t, fmt.Sprintf("%s.y[%d]", component, k+1))
+		if got := y[len(y)-1]; !(math.Abs(got-want[k]) <= 1e-12*(1+math.Abs(want[k]))) {
+			t.Errorf("y[%d] is %.17g, want %.17g", k+1, got, want[k])
+		}
+	}
+}
+
+func spaceFMU(t testing.TB) string {
+	return once(t, "space.fmu", func(string) error { _, err := probe.Space(work, "space"); return err })
+}
+
+// spaces writes a system of components with the FMU, whose values are in parameter sets.
+func spaces(t testing.TB, components map[string]*matrices) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "space.fmu"), read(t, spaceFMU(t)))
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(components)) {
+		fmt.Fprintf(&b, `<ssd:Component name=%q source="space.fmu"><ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues>`+
+			`<ssv:ParameterSet version="1.0" name="v"><ssv:Parameters>`, name)
+		all := components[name].values()
+		for _, v := range slices.Sorted(maps.Keys(all)) {
+			kind := "Real"
+			if len(v) == 1 {
+				kind = "Integer"
+			}
+			fmt.Fprintf(&b, `<ssv:Parameter name=%q><ssv:%s value=%q/></ssv:Parameter>`, v, kind, all[v])
+		}
+		b.WriteString(`</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings></ssd:Component>`)
+	}
+	write(t, filepath.Join(dir, "SystemStructure.ssd"), []byte(`<ssd:SystemStructureDescription version="1.0" name="spaces" `+
+		`xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">`+
+		`<ssd:System name="s"><ssd:Elements>`+b.String()+`</ssd:Elements></ssd:System></ssd:SystemStructureDescription>`))
+	return dir
+}
+
+// Sizes, smaller and greater ones, give the outputs of the Euler method wherever the FMU runs, by --set or by the documents.
+func TestSizes(t *testing.T) {
+	path := spaceFMU(t)
+	for _, s := range []*matrices{newMatrices(2, 4, 3), newMatrices(3, 1, 2), newMatrices(1, 1, 1)} {
+		args := append([]string{path, "--algorithm", "explicit", "--step-size", "0.125"}, s.set("space")...)
+		here := complete(t, args...)
+		s.check(t, here, "space", s.outputs(s.start, 1, 0.125))
+		for _, more := range []string{"--isolate=space", hostFlag(t), "--workers=2"} {
+			if complete(t, append(slices.Clip(args), more)...).table(t) != here.table(t) {
+				t.Errorf("%d, %d, %d, %s: other bytes", s.m, s.n, s.r, more)
+			}
+		}
+	}
+}
+
+// One FMU with two sizes in a system is two FMUs, also for what is measured and stored, and --set overrides documents.
+func TestSizesTwice(t *testing.T) {
+	small, large := newMatrices(1, 2, 1), newMatrices(2, 4, 3)
+	path := spaces(t, map[string]*matrices{"small": small, "large": large, "twin": large})
+	args := []string{path, "--step-size", "0.125", "--stop-time", "1"}
+	for _, more := range []string{"--workers=1", "--isolate=small", "--isolate=large"} {
+		o := complete(t, append(slices.Clip(args), more)...)
+		small.check(t, o, "small", small.outputs(small.start, 1, 0.125))
+		large.check(t, o, "large", large.outputs(large.start, 1, 0.125))
+		large.check(t, o, "twin", large.outputs(large.start, 1, 0.125))
+	}
+	o := complete(t, append(slices.Clip(args), large.set("small")...)...)
+	large.check(t, o, "small", large.outputs(large.start, 1, 0.125))
+}
