@@ -156,3 +156,52 @@ func TestSizesTwice(t *testing.T) {
 	o := complete(t, append(slices.Clip(args), large.set("small")...)...)
 	large.check(t, o, "small", large.outputs(large.start, 1, 0.125))
 }
+
+// A process of its own is replaced with the same sizes, and a checkpoint is resumed with them only.
+func TestSizesAgain(t *testing.T) {
+	s := newMatrices(2, 4, 3)
+	dir := t.TempDir()
+	path, err := probe.Space(dir, "space", "KILL 3", fmt.Sprintf("ONCE %q", filepath.ToSlash(filepath.Join(dir, "once"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := complete(t, append(s.set("space"), path, "--stop-time=4", "--isolate=space", "--on-crash=restart")...)
+	if s.check(t, o, "space", s.outputs(s.start, 4, 0.125)); len(o.manifest.Restarts) != 1 {
+		t.Errorf("%d restarts", len(o.manifest.Restarts))
+	}
+
+	c := completed(t, "0.25", append(s.set("space"), spaceFMU(t), "--stop-time=1", "--output=results.csv")...)
+	resume := []string{"--resume", c.path("run.checkpoint"), "--stop-time=2"}
+	s.check(t, complete(t, resume...), "space", s.outputs(s.start, 2, 0.125))
+	run(t, append(newMatrices(3, 4, 2).set("space"), resume...)...).is(t, 2, "another run", "the inputs of space was u[1], u[2], but is u[1], u[2], u[3]")
+}
+
+// What is wrong with sizes is named, with the component, the parameter and its range.
+func TestSizesRefused(t *testing.T) {
+	path := spaceFMU(t)
+	all := newMatrices(2, 5, 2).set("space")
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--set=n=6"}, []string{"space.fmu", `6 is given for "n", which is from 0 to 5`}},
+		{[]string{"--set=n=0"}, []string{"space.fmu", `dimension 1 of "A" is 0, the value of "n"`, "at least 1"}},
+		{[]string{"--set=n=-1"}, []string{"n=-1: the variable is of type UInt64; give a whole number from 0"}},
+		{[]string{"--set=n=1.5"}, []string{"n=1.5: the variable is of type UInt64"}},
+		{[]string{"--set=n=2", "--set=A[1,1]=1"}, []string{"space: A[1,2] has no value: with n = 2, A has the sizes [2 2]", "set all its 4 elements"}},
+		{[]string{"--set=A[1,2]=1"}, []string{`space has no variable "A[1,2]"`}},
+	} {
+		o := run(t, append(slices.Clip(c.args), path)...)
+		o.is(t, 2, c.want...)
+	}
+	run(t, append(all, path)...).is(t, 1, "space: fmi3SetUInt64 returned Discard; the FMU does not take m = 2, n = 5, r = 2")
+	study := []string{"study", path, "--collect=final(space.y[1])", "--output", filepath.Join(t.TempDir(), "study"), "--vary"}
+	call(t, append(study, "space.n=1,2")...).is(t, 2, "space.n cannot vary", "fixed when the system is opened", "--run set=space.n=")
+	played := filepath.Join(t.TempDir(), "scenario.yaml")
+	write(t, played, []byte("events:\n  - at: 0.5\n    set: {space.n: 2}\n"))
+	run(t, path, "--scenario", played).is(t, 2, "space.n", "structural parameters are set when the system is opened: --set")
+	o := call(t, append([]string{"info", path, "--explain", "space.n"}, newMatrices(2, 4, 3).set("space")...)...)
+	if o.is(t, 0, "4", "given by the user"); strings.Contains(o.output, "documented start value") {
+		t.Error(o.output)
+	}
+}
