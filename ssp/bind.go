@@ -510,7 +510,7 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	a := as[len(as)-1]
 	if !v.Settable {
 		f.l.Report(ruleNotSettable, a.from.Place, "%q, which gets the value of the connector %q, cannot be set: "+
-			"causality %s, variability %s, initial %q", t, start, v.Causality, v.Variability, v.Initial)
+			"causality %s, variability %s, initial %q%s", t, start, v.Causality, v.Variability, v.Initial, v.directly())
 		return
 	}
 	x := carried{flattener: f, from: start, to: t, place: a.from.Place, value: a.from.Value, unit: a.unitName,

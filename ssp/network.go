@@ -34,6 +34,14 @@ func (v *Variable) isSize() bool {
 	return v.Causality == string(StructuralParameter) && v.Type == Integer
 }
 
+// directly returns how a variable is set that no connection sets, as the end of a message.
+func (v *Variable) directly() string {
+	if v.isSize() {
+		return "; bind a value to it at its component, since sizes of arrays are fixed before connections are followed"
+	}
+	return ""
+}
+
 func (to *Variable) face() face { return face{to.Unit, to.UnitBase, to.Items} }
 
 // VariableSet holds the variables of one FMU.

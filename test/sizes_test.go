@@ -205,3 +205,18 @@ func TestSizesRefused(t *testing.T) {
 		t.Error(o.output)
 	}
 }
+
+// A system is made with one size and set to another one, with the new elements.
+func TestSizesStored(t *testing.T) {
+	dir := t.TempDir()
+	first, path := filepath.Join(dir, "first.ssp"), filepath.Join(dir, "second.ssp")
+	call(t, "ssp", "new", "space="+spaceFMU(t), "--output", first).is(t, 0)
+	s := newMatrices(2, 4, 3)
+	args := []string{"ssp", "set", first, "--output", path}
+	for name, v := range s.values() {
+		args = append(args, "space."+name+"="+v)
+	}
+	call(t, args...).is(t, 0, "space.n", "1 → 4")
+	s.check(t, complete(t, path), "space", s.outputs(s.start, 1, 0.125))
+	call(t, "ssp", "set", path, "--output", filepath.Join(dir, "third.ssp"), "space.m=3").is(t, 2, "space: B[1,3] has no value")
+}

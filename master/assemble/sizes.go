@@ -3,6 +3,7 @@ package assemble
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -49,12 +50,12 @@ func (a *Assembly) resize() error {
 	opened := map[string]*fmi.FMU{}
 	for i := range a.Components {
 		c := &a.Components[i]
-		for name, n := range sizes[i] {
-			if v, _ := c.FMU.Description.Variable(name); uint64(v.StartInteger) == n {
-				delete(sizes[i], name)
-			}
-		}
-		if len(sizes[i]) == 0 || len(errs) > 0 {
+		maps.DeleteFunc(sizes[i], func(name string, n uint64) bool {
+			v, _ := c.FMU.Description.Variable(name)
+			_, other := c.FMU.Structure[name]
+			return uint64(v.StartInteger) == n && !other
+		})
+		if maps.Equal(sizes[i], c.FMU.Structure) || len(errs) > 0 {
 			continue
 		}
 		key := fmt.Sprintf("%s %v", c.FMU.Path, sizes[i])
