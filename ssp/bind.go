@@ -87,7 +87,7 @@ func (f *flattener) binding(in level, b *Binding) {
 // "element.".
 func (f *flattener) match(in *instance, name string) []end {
 	if in.index >= 0 {
-		if _, ok := f.vars[in.index].Lookup(name); ok {
+		if _, ok := f.vars[in.index].Lookup(name); ok || f.sizes(end{in, name}) != nil {
 			return []end{{in, name}}
 		}
 		return nil
@@ -138,13 +138,13 @@ func (f *flattener) assign(in level, b *Binding, v *ParameterValue, name string,
 	case len(targets) > 1:
 		f.l.Report(rulePunning, at, "%q means %d things in %s; all of them get the value", name, len(targets), in)
 	}
-	if v.Array {
-		f.l.Report(RuleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have only scalar variables", v.Name)
-		return
-	}
 	for _, t := range targets {
 		x := binder{flattener: f, in: in, of: b, v: v, name: name, e: e, place: at}
-		x.bindTo(t)
+		if v.Array || f.sizes(t) != nil {
+			x.assignArray(t)
+		} else {
+			x.bindTo(t)
+		}
 	}
 }
 

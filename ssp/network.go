@@ -60,6 +60,12 @@ type UnitSet interface {
 	Unit(name string) *unit.Base
 }
 
+// ArraySet is optionally implemented by a VariableSet. It returns the sizes of an array of FMI 3.0, whose elements are
+// the variables name[1,1] and so on; nil if there is none.
+type ArraySet interface {
+	Sizes(name string) []int
+}
+
 // Resolver returns the variables of a component. An error that wraps fs.ErrNotExist is reported as
 // a missing file, with a hint to other places.
 type Resolver interface {
@@ -336,8 +342,8 @@ func newInstance(name string, parent *instance, e Element, connectors []Connecto
 
 func byName(connectors []Connector) map[string]*Connector {
 	m := make(map[string]*Connector, len(connectors))
-	for i := range connectors {
-		m[connectors[i].Name] = &connectors[i]
+	for _, c := range elements(connectors) {
+		m[c.Name] = c
 	}
 	return m
 }

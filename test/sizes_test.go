@@ -220,3 +220,92 @@ func TestSizesStored(t *testing.T) {
 	s.check(t, complete(t, path), "space", s.outputs(s.start, 1, 0.125))
 	call(t, "ssp", "set", path, "--output", filepath.Join(dir, "third.ssp"), "space.m=3").is(t, 2, "space: B[1,3] has no value")
 }
+
+// arrays writes a system of one → two, with the outputs of two as its own, with array connectors and lists of values or
+// with the scalars that these stand for. connection has further attributes.
+func arrays(t testing.TB, whole bool, one, two *matrices, connection string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "space.fmu"), read(t, spaceFMU(t)))
+	each := func(n int, scalar func(index string) string, array string) (text string) {
+		if whole {
+			return array
+		}
+		for k := range n {
+			text += scalar(fmt.Sprintf("[%d]", k+1))
+		}
+		return text
+	}
+	connector := func(name, kind string, n int, dimension string) string {
+		format := `<ssd:Connector name="` + name + `%s" kind="` + kind + `"><ssc:Float64/>%s</ssd:Connector>`
+		return each(n, func(index string) string { return fmt.Sprintf(format, index, "") }, fmt.Sprintf(format, "", dimension))
+	}
+	component := func(name string, s *matrices) string {
+		values := ""
+		all := s.values()
+		for v, n := range map[string][]int{"A": {s.n, s.n}, "B": {s.n, s.m}, "C": {s.r, s.n}, "D": {s.r, s.m}, "x0": {s.n}, "u": {s.m}} {
+			var list []string
+			for k := range n[0] {
+				for j := range append(n, 1)[1] {
+					index := fmt.Sprintf("[%d]", k+1)
+					if len(n) > 1 {
+						index = fmt.Sprintf("[%d,%d]", k+1, j+1)
+					}
+					list = append(list, all[v+index])
+					if !whole {
+						values += fmt.Sprintf(`<ssv:Parameter name="%s%s"><ssv:Float64 value=%q/></ssv:Parameter>`, v, index, all[v+index])
+					}
+				}
+			}
+			if whole {
+				values += fmt.Sprintf(`<ssv:Parameter name=%q><ssv:Float64 value=%q/></ssv:Parameter>`, v, strings.Join(list, " "))
+			}
+		}
+		for _, v := range []string{"m", "n", "r"} {
+			values += fmt.Sprintf(`<ssv:Parameter name=%q><ssv:UInt64 value=%q/></ssv:Parameter>`, v, all[v])
+		}
+		return fmt.Sprintf(`<ssd:Component name=%q source="space.fmu"><ssd:Connectors>`, name) +
+			connector("u", "input", s.m, `<ssc:Dimension sizeConnector="m"/>`) +
+			connector("y", "output", s.r, fmt.Sprintf(`<ssc:Dimension size="%d"/>`, s.r)) +
+			`</ssd:Connectors><ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="2.0" name="v"><ssv:Parameters>` +
+			values + `</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings></ssd:Component>`
+	}
+	join := func(format string, n int) string {
+		return each(n, func(index string) string { return fmt.Sprintf(format, index, index, "") }, fmt.Sprintf(format, "", "", connection))
+	}
+	write(t, filepath.Join(dir, "SystemStructure.ssd"), []byte(`<ssd:SystemStructureDescription version="2.0" name="arrays"
+  xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"
+  xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"><ssd:System name="s"><ssd:Connectors>`+
+		connector("out", "output", two.r, fmt.Sprintf(`<ssc:Dimension size="%d"/>`, two.r))+`</ssd:Connectors><ssd:Elements>`+
+		component("one", one)+component("two", two)+`</ssd:Elements><ssd:Connections>`+
+		join(`<ssd:Connection startElement="one" startConnector="y%s" endElement="two" endConnector="u%s"%s/>`, one.r)+
+		join(`<ssd:Connection startElement="two" startConnector="y%s" endConnector="out%s"/><!--%s-->`, two.r)+
+		`</ssd:Connections></ssd:System></ssd:SystemStructureDescription>`))
+	return dir
+}
+
+// Array connectors and lists of values give the bytes of the scalars that they stand for; others are refused.
+func TestSizesConnectors(t *testing.T) {
+	one, two := newMatrices(1, 3, 2), newMatrices(2, 2, 3)
+	args := []string{"--step-size=0.125", "--stop-time=1", "--algorithm=explicit", "--record=*"}
+	whole := complete(t, append(args, arrays(t, true, one, two, ""))...)
+	scalars := complete(t, append(args, arrays(t, false, one, two, ""))...)
+	if whole.table(t) != scalars.table(t) || whole.columns["two.u[2]"] == nil {
+		t.Errorf("other bytes: %v", slices.Sorted(maps.Keys(whole.columns)))
+	}
+	one.check(t, whole, "one", one.outputs(one.start, 1, 0.125))
+	run(t, arrays(t, true, one, newMatrices(3, 2, 1), "")).is(t, 2, `"y" is an array of 2 and "u" is an array of 3`, "same sizes")
+	for indices, want := range map[string]string{
+		`startIndices="2"`:                  `"y" is a scalar and "u" is an array of 2`,
+		`startIndices="3" endIndices="1"`:   `"one.y" is an array of 2, which has no element with the indices [3]; they count from 1`,
+		`startIndices="0" endIndices="1"`:   `no element with the indices [0]`,
+		`startIndices="1 1" endIndices="1"`: `no element with the indices [1 1]`,
+	} {
+		run(t, arrays(t, true, one, two, " "+indices)).is(t, 2, want)
+	}
+	part := complete(t, append(args, arrays(t, true, one, two, ` startIndices="2" endIndices="1"`))...)
+	y, u := part.column(t, "one.y[2]"), part.column(t, "two.u[1]")
+	if !slices.Equal(y[:4], u[:4]) || slices.Equal(y[:4], part.column(t, "two.u[2]")[:4]) {
+		t.Errorf("%v, %v", y, u)
+	}
+}
