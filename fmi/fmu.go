@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,14 +30,17 @@ type OpenOptions struct {
 	// Compile allows Load to compile the C sources of an FMU without a library for
 	// this platform, with $CC, cc, gcc or clang.
 	Compile bool
+	// Structure has values of structural parameters of FMI 3.0, by name, which are sizes of arrays (fmi3 5, 16).
+	Structure map[string]uint64
 }
 
 // FMU is an unpacked FMU. Several instances may share it concurrently.
 type FMU struct {
 	Description *description.ModelDescription
-	Path        string // archive or folder that was opened; absolute
-	Dir         string // folder with the unpacked FMU; absolute
-	Hash        string // "sha256:…" of the archive, "sha256-tree:…" of a folder
+	Path        string            // archive or folder that was opened; absolute
+	Dir         string            // folder with the unpacked FMU; absolute
+	Hash        string            // "sha256:…" of the archive, "sha256-tree:…" of a folder
+	Structure   map[string]uint64 // of OpenOptions; with other values it is another FMU with the same Hash
 
 	tree *tree  // nil if Open did not unpack
 	temp string // parent of temporary folders
@@ -67,7 +71,7 @@ func Open(path string, o OpenOptions) (*FMU, *diag.List, error) {
 	case err != nil:
 		return nil, l, fmt.Errorf("the FMU cannot be read: %w; check the path and its permissions", err)
 	}
-	f := &FMU{Path: abs, temp: o.TempDir}
+	f := &FMU{Path: abs, Structure: o.Structure, temp: o.TempDir}
 	f.compile = o.Compile
 	if info.IsDir() {
 		err = f.openFolder(path, l)
@@ -159,7 +163,7 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 // describe reads the description and checks that the FMU offers Co-Simulation; has
 // reports whether the FMU has a file or folder.
 func (f *FMU) describe(r io.Reader, name, path string, has func(name string) bool, l *diag.List) error {
-	d, err := description.Read(r, name, l)
+	d, err := description.ReadWith(r, name, l, description.ReadOptions{Structure: f.Structure})
 	if err != nil {
 		return err
 	}
@@ -212,6 +216,15 @@ func (f *FMU) describeTool(path string, has func(name string) bool, l *diag.List
 	}
 	l.Add(ruleTool, path, "", 0, "the FMU needs %s to run", tool)
 	l.Add(ruleToolNeeds, path, "documentation", 0, "the FMU has neither documentation/externalDependencies.txt nor .html")
+}
+
+// Sizes lists the values of Structure: "m = 2, n = 4".
+func (f *FMU) Sizes() string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(f.Structure)) {
+		list = append(list, fmt.Sprintf("%s = %d", name, f.Structure[name]))
+	}
+	return strings.Join(list, ", ")
 }
 
 // elsewhere returns a remark on a description that is not at the root of an archive, "" for none.

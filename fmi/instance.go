@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -145,6 +146,9 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err = in.configure(); err != nil {
+		return nil, errors.Join(err, in.Free())
+	}
 	if f.told.CompareAndSwap(false, true) { // Load has not been called
 		for _, d := range f.findings.Findings {
 			in.log.Say(noteIf(d.Level == diag.Info), d.String())
@@ -248,6 +252,31 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 			"that differs from that of the library (%s here), a missing file in resources, "+
 			"or a missing licence of the exporting tool", in.name, in.is(capi.Instantiate), in.fmu.Path, msg, guid,
 			in.fmu.Description.GUID)}
+	}
+	return nil
+}
+
+// configure sets the structural parameters in Configuration Mode, which lasts as long as this call (fmi3 16).
+func (in *Instance) configure() error {
+	names := slices.Sorted(maps.Keys(in.fmu.Structure))
+	if len(names) == 0 {
+		return nil
+	}
+	vr, values := make([]description.ValueReference, len(names)), make([]int64, len(names))
+	for k, name := range names {
+		v, _ := in.fmu.Description.Variable(name)
+		vr[k], values[k] = v.ValueReference, v.StartInteger
+	}
+	err := in.transition(capi.EnterConfigurationMode, StateInstantiated)
+	if err == nil {
+		err = in.SetInteger(vr, values)
+	}
+	if err == nil {
+		err = in.transition(capi.ExitConfigurationMode, StateInstantiated)
+	}
+	if err != nil {
+		in.state = max(in.state, StateError) // Discard, too: the sizes are not those of the description
+		return fmt.Errorf("%w; the FMU does not take %s; give other sizes, or none", err, in.fmu.Sizes())
 	}
 	return nil
 }
@@ -685,6 +714,7 @@ func (in *Instance) Reset() error {
 		if in.events != nil {
 			in.events.schedule = schedule{Next: math.Inf(1)}
 		}
+		err = in.configure()
 	}
 	return err
 }

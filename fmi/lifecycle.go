@@ -21,7 +21,7 @@ const (
 	StateTerminated
 	StateError
 	StateEventMode // of FMI 3.0
-	StateFatal // no call is legal, not even FreeInstance
+	StateFatal     // no call is legal, not even FreeInstance
 	StateFreed
 )
 

@@ -93,7 +93,7 @@ func (m *model) write(dir string) (path string, err error) {
 	return path, archive.WriteFile(path, data)
 }
 
-// Pack compiles one C source, which may include our fmi2.h, and writes an FMU of
+// Pack compiles one C source, which may include our fmi2.h or fmi3.h, and writes an FMU of
 // the library and the given modelDescription.xml to dir/name.fmu, replacing an existing file;
 // name is also its modelIdentifier. Errors are those of Build.
 func Pack(dir, name, description, source string) (path string, err error) {
@@ -101,11 +101,15 @@ func Pack(dir, name, description, source string) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}
-	library, err := compile(cc, name, []file{{"fmi2.h", csrc.Header}, {name + ".c", []byte(source)}})
+	library, err := compile(cc, name, []file{{"fmi2.h", csrc.Header}, {"fmi3.h", csrc.Header3}, {name + ".c", []byte(source)}})
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}
-	data, err := zipped([]file{{"modelDescription.xml", []byte(description)}, binary(platform(), name, library)})
+	where := platform()
+	if strings.Contains(description, `fmiVersion="3`) {
+		where = platform3()
+	}
+	data, err := zipped([]file{{"modelDescription.xml", []byte(description)}, binary(where, name, library)})
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}

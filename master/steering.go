@@ -212,7 +212,7 @@ func (v *Variable) Settable() error {
 		return nil
 	case v.place == inWatched:
 		return fmt.Errorf("%s is neither an input, an output nor a parameter that may change after the initialisation (FMI: tunable): "+
-			"it cannot be set", v.Name)
+			"it cannot be set; structural parameters are set when the system is opened: --set", v.Name)
 	}
 	if len(v.sinks()) == 0 {
 		return fmt.Errorf("%s is an output that nothing is connected to: setting it, which changes only the "+

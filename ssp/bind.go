@@ -87,7 +87,7 @@ func (f *flattener) binding(in level, b *Binding) {
 // "element.".
 func (f *flattener) match(in *instance, name string) []end {
 	if in.index >= 0 {
-		if _, ok := f.vars[in.index].Lookup(name); ok {
+		if _, ok := f.vars[in.index].Lookup(name); ok || f.sizes(end{in, name}) != nil {
 			return []end{{in, name}}
 		}
 		return nil
@@ -138,13 +138,13 @@ func (f *flattener) assign(in level, b *Binding, v *ParameterValue, name string,
 	case len(targets) > 1:
 		f.l.Report(rulePunning, at, "%q means %d things in %s; all of them get the value", name, len(targets), in)
 	}
-	if v.Array {
-		f.l.Report(RuleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have only scalar variables", v.Name)
-		return
-	}
 	for _, t := range targets {
 		x := binder{flattener: f, in: in, of: b, v: v, name: name, e: e, place: at}
-		x.bindTo(t)
+		if v.Array || f.sizes(t) != nil {
+			x.assignArray(t)
+		} else {
+			x.bindTo(t)
+		}
 	}
 }
 
@@ -171,7 +171,7 @@ type binder struct {
 func (x *binder) bindTo(t end) {
 	x.to, x.value = t, x.v.Value
 	x.port, _ = x.at(t)
-	if v := x.port.variable; v != nil && !v.Settable {
+	if v := x.port.variable; v != nil && !v.Settable && !v.isSize() {
 		x.l.Report(ruleNotSettable, x.place, "%q cannot be set: causality %s, variability %s, initial %q",
 			t, v.Causality, v.Variability, v.Initial)
 		return
@@ -510,7 +510,7 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	a := as[len(as)-1]
 	if !v.Settable {
 		f.l.Report(ruleNotSettable, a.from.Place, "%q, which gets the value of the connector %q, cannot be set: "+
-			"causality %s, variability %s, initial %q", t, start, v.Causality, v.Variability, v.Initial)
+			"causality %s, variability %s, initial %q%s", t, start, v.Causality, v.Variability, v.Initial, v.directly())
 		return
 	}
 	x := carried{flattener: f, from: start, to: t, place: a.from.Place, value: a.from.Value, unit: a.unitName,

@@ -102,7 +102,7 @@
 //
 // # What FMI 2.0 does not have
 //
-// Connections of arrays, of Binary and of Clock are errors, and so are array values. An FMU
+// Connections of arrays, of Binary and of Clock, and array values, need FMUs of FMI 3.0 (see ArraySet). An FMU
 // with a Binary as three Integers by the convention of OSMP (name.base.lo, name.base.hi,
 // name.size) is connected by these. They are an address in the memory of the process, so both
 // FMUs must run in one process. A connector may refer to a clock; a warning reports that this

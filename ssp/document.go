@@ -161,6 +161,7 @@ type Connector struct {
 	Enumeration       string // name of the type of an Enumeration
 	// Array is true if the connector has dimensions (version 2.0).
 	Array bool
+	Sizes []int // of an array; nil if the document does not give all
 	Place Place
 
 	face face
@@ -188,7 +189,7 @@ type Connection struct {
 	EndElement, EndConnector     string
 	SuppressUnitConversion       bool
 	Transformation               *Transformation // nil if none
-	Indexed                      bool            // connects single entries of arrays (version 2.0)
+	StartIndices, EndIndices     []int           // of single elements of arrays, from 1 (version 2.0); nil = the whole
 	Annotations                  []Annotation
 	Bond                         string // its power bond, "" if none
 	Place                        Place
@@ -244,9 +245,12 @@ type ParameterValue struct {
 	Value       Value
 	Unit        string
 	Enumeration string // name of the enumeration type; "" if not given
-	// Array is true if the value has dimensions or is a list (version 2.0).
-	Array bool
-	Place Place
+	// Array is true if the value has dimensions or is a list (version 2.0). Its elements are in Values, the last index
+	// runs first.
+	Array  bool
+	Sizes  []int // nil if the document does not give all
+	Values []Value
+	Place  Place
 
 	face face
 }

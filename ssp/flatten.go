@@ -68,8 +68,7 @@ type flattener struct {
 func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	own, done := collect(l)
 	defer done()
-	f := &flattener{p: p, l: own, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
-		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}}
+	f := p.flattener(own)
 	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
 	errs := f.resolve(r)
 	f.names()
@@ -108,6 +107,26 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		return nil, err
 	}
 	return f.net, nil
+}
+
+func (p *Package) flattener(l *diag.List) *flattener {
+	return &flattener{p: p, l: l, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
+		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}}
+}
+
+// Sizes returns the structural parameters of FMUs to which the document binds whole numbers. It reports nothing:
+// Flatten does, whose resolver has the variables of FMUs with these sizes of their arrays.
+func (p *Package) Sizes(r Resolver) (list []Setting) {
+	f := p.flattener(&diag.List{})
+	f.resolve(r)
+	f.bind(p.top)
+	for _, t := range f.bound {
+		if v, ok := f.variable(t); ok && v.isSize() {
+			last := f.assigned[t][len(f.assigned[t])-1].from
+			list = append(list, Setting{Component: t.in.index, Variable: t.name, Value: last.Value, From: last})
+		}
+	}
+	return list
 }
 
 // settings reads all annotations, and returns those of the dialects.
@@ -232,7 +251,7 @@ func (f *flattener) variable(e end) (Variable, bool) {
 
 // at describes an end. It returns false if there is neither a connector nor a variable.
 func (f *flattener) at(e end) (port, bool) {
-	p := port{decl: e.in.connectors[e.name]}
+	p := port{decl: e.in.outer(e.name)}
 	truth := p.decl // has the actual kind, type and inner face
 	switch v, ok := f.variable(e); {
 	case ok:
@@ -246,7 +265,7 @@ func (f *flattener) at(e end) (port, bool) {
 		if p.decl.Kind != AnyKind {
 			p.kind = p.decl.Kind
 		}
-		p.array = p.decl.Array
+		p.array = p.decl.Array && p.decl.Name == e.name
 		p.outside.setUnit(p.decl.face)
 		return p, true
 	case e.in.inside != nil:
@@ -341,12 +360,15 @@ func (f *flattener) connect() map[end]bool {
 			connections = append(slices.Clip(connections), f.more...)
 		}
 		for i := range connections {
-			c := &connections[i]
-			a, okA := f.end(in, c, c.StartElement, c.StartConnector)
-			b, okB := f.end(in, c, c.EndElement, c.EndConnector)
-			used[a], used[b] = true, true
-			if okA && okB {
-				f.join(in, c, a, b)
+			all := f.elementwise(in, &connections[i])
+			for k := range all {
+				c := &all[k]
+				a, okA := f.end(in, c, c.StartElement, c.StartConnector)
+				b, okB := f.end(in, c, c.EndElement, c.EndConnector)
+				used[a], used[b] = true, true
+				if okA && okB {
+					f.join(in, c, a, b)
+				}
 			}
 		}
 	})
@@ -371,8 +393,11 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 		f.l.Report(RuleEnd, c.Place, "%s has no connector %q", at, connector)
 	case !ok:
 		f.l.Report(RuleEnd, c.Place, "component %q has no connector %q, and its FMU has no such variable", at.path, connector)
-	case p.array || c.Indexed:
-		f.l.Report(ruleTypes, c.Place, "the connector %q is an array; FMUs of version 2.0 have scalar variables only", e)
+	case p.array && at.index < 0:
+		f.l.Report(ruleTypes, c.Place, "the connector %q is an array; give all its dimensions a size", e)
+		return e, false
+	case p.array:
+		f.l.Report(ruleTypes, c.Place, "the connector %q is an array; its FMU has none of that name", e)
 		return e, false
 	case p.typ == Binary || p.typ == Clock:
 		f.l.Report(ruleTypes, c.Place, "the connector %q is of type %s, which FMI 2.0 does not have%s", e, p.typ, f.osmp(e, p.typ))
@@ -474,7 +499,18 @@ func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 			f.checkNested(in, c, rule)
 			continue
 		}
-		v, ok := f.vars[in.index].Lookup(c.Name)
+		name := c.Name
+		if sizes := f.sizes(end{in, name}); sizes != nil && c.Array {
+			name += subscript(0, sizes)
+			if used[end{in, name}] {
+				rule = ruleVariable
+			}
+			if c.Sizes != nil && !slices.Equal(c.Sizes, sizes) {
+				f.l.Report(ruleVariable, c.Place, "the connector %q of component %q is %s, and its FMU variable %s", c.Name, in.path,
+					shape(c.Sizes), shape(sizes))
+			}
+		}
+		v, ok := f.vars[in.index].Lookup(name)
 		if !ok {
 			if f.osmp(end{in, c.Name}, c.Type) == "" { // reported with the connection, if there is one
 				f.l.Report(rule, c.Place, "the FMU of component %q has no variable %q", in.path, c.Name)
@@ -485,7 +521,7 @@ func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 			f.l.Report(rule, c.Place, "the connector %q of component %q is of kind %s; its FMU variable has the causality %s",
 				c.Name, in.path, c.Kind, v.Causality)
 		}
-		if c.Type != Unspecified && c.Type != v.Type {
+		if c.Type != Unspecified && c.Type != v.Type && (c.Type != Binary || v.MediaType == "") {
 			f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; "+
 				"its FMU variable is of type %s, which is used", c.Name, in.path, c.Type, v.Type)
 		}
@@ -499,6 +535,10 @@ func (f *flattener) checkNested(in *instance, c *Connector, rule *diag.Rule) {
 	if inner == nil {
 		f.l.Report(rule, c.Place, "the system %q, which stands for component %q, has no connector %q", in.system.Name, in.path, c.Name)
 		return
+	}
+	if c.Array != inner.Array || c.Sizes != nil && !slices.Equal(c.Sizes, inner.Sizes) {
+		f.l.Report(rule, c.Place, "the connector %q of component %q is %s, but %s in the system that stands for the component",
+			c.Name, in.path, shape(c.Sizes), shape(inner.Sizes))
 	}
 	if c.Kind != AnyKind && inner.Kind != AnyKind && c.Kind != inner.Kind {
 		f.l.Report(rule, c.Place, "the connector %q of component %q is of kind %s, but of kind %s in the system "+
@@ -1007,8 +1047,7 @@ func (f *flattener) compose(c carrier, stages []stage, from end, path []edge, at
 
 // outputs finds the sources of the outputs of the outermost system.
 func (f *flattener) outputs() {
-	for i := range f.p.Root.System.Connectors {
-		c := &f.p.Root.System.Connectors[i]
+	for _, c := range elements(f.p.Root.System.Connectors) {
 		e := end{f.p.top, c.Name}
 		if _, fed := f.inbound[e]; !fed {
 			continue

@@ -29,6 +29,19 @@ type Variable struct {
 	Settable bool
 }
 
+// isSize reports whether a variable is a structural parameter with whole numbers, which only bindings set.
+func (v *Variable) isSize() bool {
+	return v.Causality == string(StructuralParameter) && v.Type == Integer
+}
+
+// directly returns how a variable is set that no connection sets, as the end of a message.
+func (v *Variable) directly() string {
+	if v.isSize() {
+		return "; bind a value to it at its component, since sizes of arrays are fixed before connections are followed"
+	}
+	return ""
+}
+
 func (to *Variable) face() face { return face{to.Unit, to.UnitBase, to.Items} }
 
 // VariableSet holds the variables of one FMU.
@@ -45,6 +58,12 @@ type Named interface{ ModelName() string }
 // defines, nil if there is none.
 type UnitSet interface {
 	Unit(name string) *unit.Base
+}
+
+// ArraySet is optionally implemented by a VariableSet. It returns the sizes of an array of FMI 3.0, whose elements are
+// the variables name[1,1] and so on; nil if there is none.
+type ArraySet interface {
+	Sizes(name string) []int
 }
 
 // Resolver returns the variables of a component. An error that wraps fs.ErrNotExist is reported as
@@ -323,8 +342,8 @@ func newInstance(name string, parent *instance, e Element, connectors []Connecto
 
 func byName(connectors []Connector) map[string]*Connector {
 	m := make(map[string]*Connector, len(connectors))
-	for i := range connectors {
-		m[connectors[i].Name] = &connectors[i]
+	for _, c := range elements(connectors) {
+		m[c.Name] = c
 	}
 	return m
 }

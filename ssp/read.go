@@ -416,24 +416,32 @@ func (p *parser) signalType(n *xmltree.Node, c *Connector) bool {
 		}
 	case n.Is("Dimension", xmltree.SSC, xmltree.SSD):
 		p.since2(n, "Dimension")
-		p.dimension(n)
-		c.Array = true
+		c.Sizes, c.Array = p.dimension(n, c.Sizes, !c.Array), true
 	default:
 		return false
 	}
 	return true
 }
 
-// dimension checks a dimension of an array: it may have a size, or the name of a connector with the
-// size.
-func (p *parser) dimension(n *xmltree.Node) {
+// dimension adds the size of a dimension of an array to those before: it may have a size, or the name of a connector with
+// the size. Without the sizes of all dimensions, there are none.
+func (p *parser) dimension(n *xmltree.Node, sizes []int, first bool) []int {
 	size, fixed := n.Attr("size")
 	if _, given := n.Attr("sizeConnector"); given && fixed {
 		p.Add(xmltree.RuleSchema, n, "a dimension has both size and sizeConnector")
 	}
-	if _, err := strconv.ParseUint(strings.TrimSpace(size), 10, 64); fixed && err != nil {
+	k, err := strconv.ParseUint(strings.TrimSpace(size), 10, 64)
+	switch {
+	case !fixed || !first && sizes == nil:
+		return nil
+	case err != nil:
 		p.Add(xmltree.RuleSchema, n, "the size %q of a dimension is not a whole number", size)
+	case k < 1 || k > maxElements || uint64(product(sizes))*k > maxElements:
+		p.Add(ruleTypes, n, "the size %d of a dimension is not possible: an array has from 1 to %d elements", k, maxElements)
+	default:
+		return append(sizes, int(k))
 	}
+	return nil
 }
 
 func (r *reader) connection(n *xmltree.Node) Connection {
@@ -443,15 +451,29 @@ func (r *reader) connection(n *xmltree.Node) Connection {
 		SuppressUnitConversion: r.Boolean(n, "suppressUnitConversion", false),
 		Place:                  r.Place(n),
 	}
-	_, start := n.Attr("startIndices")
-	_, end := n.Attr("endIndices")
-	if c.Indexed = start || end; c.Indexed {
-		r.since2(n, "startIndices")
-	}
+	c.StartIndices, c.EndIndices = r.indices(n, "startIndices"), r.indices(n, "endIndices")
 	var rest []*xmltree.Node
 	c.Transformation, rest = r.transformation(n)
 	c.Annotations = r.annotationsAmong(rest)
 	return c
+}
+
+// indices reads the indices of an element of an array; nil without the attribute.
+func (r *reader) indices(n *xmltree.Node, attribute string) []int {
+	text, given := n.Attr(attribute)
+	if !given {
+		return nil
+	}
+	r.since2(n, attribute)
+	list := []int{}
+	for word := range strings.FieldsSeq(text) {
+		k, err := strconv.Atoi(word)
+		if err != nil {
+			r.Add(xmltree.RuleSchema, n, "%s is %q, which is not a list of whole numbers", attribute, text)
+		}
+		list = append(list, k)
+	}
+	return list
 }
 
 // transformation returns the transformation in a Connection or MappingEntry, nil if there is none,
@@ -765,6 +787,7 @@ func (p *parser) repeated(n *xmltree.Node, seen map[string]int, name, what strin
 
 func (p *parser) parameter(n *xmltree.Node) ParameterValue {
 	v := ParameterValue{Name: p.Need(n, "name"), Place: p.Place(n)}
+	sized := false
 	for _, k := range n.Kids {
 		t, v2, isType := TypeByName(k.Name)
 		switch {
@@ -779,11 +802,14 @@ func (p *parser) parameter(n *xmltree.Node) ParameterValue {
 			p.parameterValue(k, t, &v)
 		case k.Is("Dimension", xmltree.SSC, xmltree.SSV):
 			p.since2(k, "Dimension")
-			p.dimension(k)
-			v.Array = true
+			v.Sizes, v.Array = p.dimension(k, v.Sizes, !sized), true
+			sized = true
 		default:
 			p.leftOver(k)
 		}
+	}
+	if v.Array && v.Values == nil {
+		v.Values = []Value{v.Value}
 	}
 	if v.Value.Type == Unspecified {
 		what := "no value"
@@ -800,13 +826,20 @@ func (p *parser) parameterValue(n *xmltree.Node, t ValueType, v *ParameterValue)
 	for _, k := range n.Kids {
 		if k.Is("Value", xmltree.SSV) {
 			p.since2(k, "Value")
-			v.Array = true
+			v.Values = append(v.Values, Value{Type: t, Text: p.Need(k, "value")})
 			continue
 		}
 		p.Unknown(k)
 	}
 	v.Unit, v.Enumeration = n.Str("unit", ""), n.Str("name", "")
-	if v.Array {
+	if len(v.Values) == 1 { // a scalar, or an array with dimensions
+		v.Value, v.Values = v.Values[0], nil
+		return
+	}
+	if v.Values != nil {
+		if v.Array = true; t != String && t != Enumeration && t != Binary {
+			p.Add(xmltree.RuleSchema, n, "the values of parameter %q are a list, not elements", v.Name)
+		}
 		return
 	}
 	text := p.Need(n, "value")
@@ -830,8 +863,12 @@ func (p *parser) parameterValue(n *xmltree.Node, t ValueType, v *ParameterValue)
 	if list := strings.Fields(text); len(list) > 1 { // an array of version 2.0
 		p.since2(n, "a list of values")
 		v.Array = true
-		if i := slices.IndexFunc(list, func(one string) bool { return read(one) != nil }); i >= 0 {
-			p.Add(RuleValue, n, "entry %d of the value of parameter %q: %v", i+1, v.Name, read(list[i]))
+		for i, one := range list {
+			if err := read(one); err != nil {
+				p.Add(RuleValue, n, "entry %d of the value of parameter %q: %v", i+1, v.Name, err)
+				break
+			}
+			v.Values = append(v.Values, v.Value)
 		}
 		v.Value = Value{Type: t}
 		return

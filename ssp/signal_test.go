@@ -290,5 +290,5 @@ func TestKinds2(t *testing.T) {
 		}
 	}
 	document := strings.Replace(way("output", "output", "input"), `startConnector="o"`, `startConnector="o" startIndices="1"`, 1)
-	Refused(t, document, nil, Fakes{"s.a": {Out("y", ssp.Real)}, "b": {In("u", ssp.Real)}}, "SD10", "is an array")
+	Refused(t, document, nil, Fakes{"s.a": {Out("y", ssp.Real)}, "b": {In("u", ssp.Real)}}, "SD10", "no element with the indices [1]")
 }

@@ -271,7 +271,7 @@ func TestUploadUnderWay(t *testing.T) {
 		if c, err = tls.Dial("tcp", k.Address, &tls.Config{InsecureSkipVerify: true}); err != nil {
 			t.Fatal(err)
 		}
-		say(1, `{"Version":"2.9","Patience":30,"Token":"`+k.Token+`"}`)
+		say(1, `{"Version":"2.10","Patience":30,"Token":"`+k.Token+`"}`)
 		_ = next(c)
 	}
 	greet()

@@ -22,6 +22,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/mastertest"
+	"github.com/macrostep/macrostep/test/probe"
 )
 
 // realTests are the tests on third-party FMUs and systems. TestMain runs them with -real DIR; without the flag they
@@ -51,6 +52,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealExpected", F: testRealExpected},
 	{Name: "TestRealReference3", F: testRealReference3},
 	{Name: "TestRealArray3", F: testRealArray3},
+	{Name: "TestRealSizes3", F: testRealSizes3},
 	{Name: "TestRealInput", F: testRealInput},
 }
 
@@ -182,6 +184,52 @@ func testRealArray3(t *testing.T) {
 	}
 	if some.table(t) != complete(t, all...).table(t) || some.table(t) == complete(t, args[0]).table(t) {
 		t.Error("one element of A has no effect, or others do not keep their start values")
+	}
+}
+
+// StateSpace refuses every size: its setter counts a value before it asks whether there is one left. Without this error,
+// and with m instead of r in the product B u and in the getter of B, it has the values of the Euler method with its step of
+// 1 ms. Its states begin at 0, whatever x0 is.
+func testRealSizes3(t *testing.T) {
+	path := filepath.Join(*realDir, "fmus", "reference3", "StateSpace.fmu")
+	s := newMatrices(2, 4, 3)
+	args := append(s.set("StateSpace"), "--stop-time=2", "--step-size=0.1", "--compile")
+	run(t, append(slices.Clone(args), path)...).is(t, 1, "fmi3SetUInt64 returned Error", "does not take m = 2, n = 4")
+
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	var entries []string
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil || strings.HasPrefix(f.Name, "binaries/") {
+			continue
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, f.Name, strings.NewReplacer("\r", "", "LinearTransform", "StateSpace",
+			"v = values[(*index)++];", "v = values[(*index)++]; nValues++;",
+			"M(r); j++) {\n            M(der_x)[i] += M(B)", "M(m); j++) {\n            M(der_x)[i] += M(B)",
+			"i < M(m); i++) {\n                for (size_t j = 0; j < M(n); j++) {\n                    values[(*index)++] = M(B)",
+			"i < M(n); i++) {\n                for (size_t j = 0; j < M(m); j++) {\n                    values[(*index)++] = M(B)",
+		).Replace(string(data)))
+	}
+	for _, h := range []string{"fmi3Functions.h", "fmi3FunctionTypes.h", "fmi3PlatformTypes.h"} {
+		entries = append(entries, "sources/"+h, string(read(t, filepath.Join(*realDir, "..", "standards", "fmi3", "headers", h))))
+	}
+	path, err = probe.Zip(filepath.Join(t.TempDir(), "StateSpace.fmu"), entries...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args = append(args, path)
+	o := complete(t, args...)
+	s.check(t, o, "StateSpace", s.outputs(make([]float64, s.n), 2, 1e-3))
+	if complete(t, append(args, "--isolate=StateSpace")...).table(t) != o.table(t) {
+		t.Error("isolated: other bytes")
 	}
 }
 

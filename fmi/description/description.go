@@ -194,7 +194,7 @@ type Array struct {
 	Sizes []int // of each dimension
 	First int   // index of its first element in Variables, from 0
 
-	resized bool // by ReadOptions.Structure, which voids the start value
+	Resized bool // by ReadOptions.Structure, which voids the start value
 }
 
 // ClockInfo has the attributes of a Clock of FMI 3.0. Times are in s.

@@ -222,7 +222,7 @@ var (
 		Doc: "In FMI 3.0 (2.4.7) each Dimension has a size greater than 0, or refers to a UInt64 with a start value that is a " +
 			"structural parameter or constant; an array has one start value, or one for each element. All arrays " +
 			"together have at most 1048576 elements, aliases counted.",
-		Remedy: "correct the dimensions and start values, or give smaller sizes for the structural parameters",
+		Remedy: "correct the dimensions and start values, or give the structural parameters other sizes, of at least 1",
 	}
 	ruleClock = &diag.Rule{
 		ID: "MD45", Level: diag.Warning, Strict: true, Ref: "fmi3 11",

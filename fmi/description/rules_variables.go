@@ -207,7 +207,7 @@ func (p *reader) checkKind(i int, v *ScalarVariable) {
 // checkStart checks that a start value exists where the standard requires one, and drops it where it forbids one.
 func (p *reader) checkStart(i int, v *ScalarVariable) {
 	switch {
-	case v.AliasOf > 0 || v.Array != nil && v.Array.resized || v.Type == Clock: // none of its own
+	case v.AliasOf > 0 || v.Array != nil && v.Array.Resized || v.Type == Clock: // none of its own
 	case !v.HasStart && (v.Causality == Input || v.Initial == Exact || v.Initial == Approx):
 		p.at(i, ruleNoStart, "the %s %q has no start value", v.Causality, clip(v.Name))
 		if v.excludesZero() {

@@ -130,7 +130,7 @@ type Assembly struct {
 	model             *Model
 	closed            bool
 	files             resolver   // the FMUs of documents
-	fmus              []*fmi.FMU // each opened file once
+	fmus              []*fmi.FMU // each opened file once for the same sizes of arrays
 	shown             map[*fmi.FMU]string
 	opening           fmi.OpenOptions
 	network           *ssp.Network
@@ -206,7 +206,7 @@ func (a *Assembly) single(path string) error {
 	a.network = &ssp.Network{Name: a.Name}
 	a.Components = []Component{{Name: a.Name, Source: path, FMU: f}}
 	a.index()
-	return nil
+	return a.resize()
 }
 
 func (a *Assembly) open(path string) (*fmi.FMU, error) {
@@ -239,7 +239,7 @@ func (a *Assembly) fromSSP(path string) (err error) {
 	}
 	a.pkg.Name(a.files)
 	for _, c := range components {
-		f := a.files[c.Source]
+		f := a.files[c.Quoted]
 		a.Components = append(a.Components, Component{Name: c.Path, Source: c.URI, FMU: f})
 		switch {
 		case c.Implementation == "any", c.Implementation == "CoSimulation":
@@ -252,6 +252,9 @@ func (a *Assembly) fromSSP(path string) (err error) {
 		}
 	}
 	a.index()
+	if err := a.resize(); err != nil {
+		return err
+	}
 	if err := a.flatten(); err != nil {
 		return err
 	}
@@ -304,7 +307,6 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (resolver, error) {
 	}
 	wg.Wait()
 	var errs []error
-	byFile := resolver{}
 	for _, file := range order {
 		r := files[file]
 		rename(r.list.Findings, file, r.shown)
@@ -319,13 +321,16 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (resolver, error) {
 				a.shown = map[*fmi.FMU]string{}
 			}
 			a.shown[r.fmu] = r.shown
-			byFile[file] = r.fmu
 		}
 	}
-	return byFile, errors.Join(errs...)
+	all := resolver{}
+	for _, c := range components {
+		all[c.Quoted] = files[c.Source].fmu
+	}
+	return all, errors.Join(errs...)
 }
 
-// FMUs lists the FMUs, each file once. The assembly closes them.
+// FMUs lists the FMUs, each file once for the same sizes of arrays. The assembly closes them.
 func (a *Assembly) FMUs() []*fmi.FMU { return slices.Clone(a.fmus) }
 
 // Root returns the name of the document of the system for messages.

@@ -82,7 +82,8 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 	if v.DeclaredType != "" {
 		e.Type += " " + v.DeclaredType
 	}
-	if v.HasStart {
+	_, resized := c.FMU.Structure[v.Name]
+	if v.HasStart && !resized {
 		how := "documented start value of the FMU" // the FMU should have it without being set (fmi2 42)
 		if fmuslave.Settable(v) && a.Components[i].Quirks.Has(fmuslave.SetStarts) {
 			how += ", set by a quirk"
@@ -122,6 +123,8 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 		e.Note = "it is the time"
 	case v.Variability == description.Constant:
 		e.Note = "it is a constant of the FMU"
+	case isSize(v):
+		e.Note = "it is fixed when the system is opened"
 	case v.Causality == description.Output || v.Causality == description.CalculatedParameter, !fmuslave.Settable(v):
 		e.Note = "the FMU computes it"
 		if fmuslave.Settable(v) {

@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/description"
@@ -10,12 +11,12 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// resolver provides package ssp with the FMUs of a system, by file.
+// resolver provides package ssp with the FMUs of a system, by FlatComponent.Quoted.
 type resolver map[string]*fmi.FMU
 
 // Variables returns the variables of the FMU behind a component.
 func (r resolver) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
-	return variables{r[c.Source].Description}, nil
+	return variables{r[c.Quoted].Description}, nil
 }
 
 // variables is a model description as an ssp.VariableSet.
@@ -31,6 +32,17 @@ func (s variables) Lookup(name string) (ssp.Variable, bool) {
 		return ssp.Variable{}, false
 	}
 	return s.view(v), true
+}
+
+// Sizes returns the sizes of an array of FMI 3.0, nil if there is none.
+func (s variables) Sizes(name string) []int {
+	const most = 32 // dimensions
+	for k := range most {
+		if v, ok := s.d.Variable(name + "[1" + strings.Repeat(",1", k) + "]"); ok && v.Array != nil && v.Array.Name == name {
+			return v.Array.Sizes
+		}
+	}
+	return nil
 }
 
 // Unit finds a unit by its name.

@@ -28,10 +28,19 @@ func (a *Assembly) Bind(list []Assignment, settings ...ssp.Asked) (changes []Cha
 	if a.pkg == nil {
 		return nil, nil, errors.New("an FMU alone has no parameter sets and no annotation of macrostep; make a system of it with: macrostep ssp new")
 	}
+	before := make([]string, len(list))
+	for k, set := range list {
+		name, _ := a.inDocuments(set.Name)
+		before[k] = a.valueNow(name)
+	}
+	a.options.Set = list
+	if err := a.resize(); err != nil { // sizes of arrays decide which variables there are
+		return nil, nil, err
+	}
 	var values []ssp.ParameterValue
 	var units []unit.Definition
 	var errs []error
-	for _, set := range list {
+	for k, set := range list {
 		value, u, err := a.parameter(set)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s=%s: %w", set.Name, set.Value, err))
@@ -48,7 +57,7 @@ func (a *Assembly) Bind(list []Assignment, settings ...ssp.Asked) (changes []Cha
 		}
 		value.Name = joined
 		values = append(values, value)
-		changes = append(changes, Change{name, a.valueNow(name), value.Value.String()})
+		changes = append(changes, Change{name, before[k], value.Value.String()})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err

@@ -3,6 +3,7 @@ package assemble
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -43,16 +44,49 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 		}
 		plan[i].starts = append(plan[i].starts, value)
 	}
+	for i := range plan {
+		errs = append(errs, a.fixSizes(i, &plan[i]))
+	}
+	return errors.Join(errs...)
+}
+
+// fixSizes takes the structural parameters out of the values of a component, whose FMU was opened with them.
+func (a *Assembly) fixSizes(component int, p *componentPlan) error {
+	last := map[string]int64{}
+	p.starts = slices.DeleteFunc(p.starts, func(s fmuslave.Value) bool {
+		v, _ := a.Components[component].FMU.Description.Variable(s.Variable)
+		if isSize(v) {
+			last[v.Name] = s.Integer
+		}
+		return isSize(v)
+	})
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		if v, _ := a.Components[component].FMU.Description.Variable(name); v.StartInteger != last[name] {
+			errs = append(errs, fmt.Errorf("%s.%s = %d: it is a structural parameter, and the FMU was opened with %d; the sizes of "+
+				"arrays are fixed when the system is opened",
+				a.Components[component].Name, name, last[name], v.StartInteger))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Varies returns an error for the values that cannot differ between the systems of the model.
+func (m *Model) Varies(values []Assignment) error {
+	var errs []error
+	for _, set := range values {
+		if _, v, _, err := m.first.target(set.Name); err == nil && isSize(v) {
+			errs = append(errs, fmt.Errorf("%s cannot vary: it is a structural parameter, and the sizes of arrays are fixed when "+
+				"the system is opened; make a study for each size, with --run set=%[1]s=VALUE", set.Name))
+		}
+	}
 	return errors.Join(errs...)
 }
 
 // settable returns an error if a variable cannot be set.
 func settable(v *description.ScalarVariable) error {
-	if fmuslave.Settable(v) {
+	if fmuslave.Settable(v) || isSize(v) {
 		return nil
-	}
-	if v.Causality == description.StructuralParameter {
-		return errors.New("it cannot be set: the sizes of arrays are those of modelDescription.xml; export the FMU with other start values")
 	}
 	return fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s; "+
 		"set the variables from which it is calculated", v.Causality, v.Variability, v.Initial)

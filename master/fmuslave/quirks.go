@@ -50,7 +50,7 @@ func Quirks() []QuirkInfo {
 		{NoInputDerivatives, "noInputDerivatives", "ignore canInterpolateInputs"},                      // fmi2 56
 		{NoDirectionalDerivatives, "noDirectionalDerivatives", "ignore providesDirectionalDerivative"}, // fmi2 60
 		{SetStarts, "setStarts", "set all documented start values, not only given ones"},               // fmi2 42
-		{EventMode, "eventMode", "handle events in event mode, also without discrete inputs"}, // fmi3 19
+		{EventMode, "eventMode", "handle events in event mode, also without discrete inputs"},          // fmi3 19
 		{Preload, "preload:FILE", "in a process of its own, load the library FILE first, whose symbols the FMU uses"},
 	}
 }

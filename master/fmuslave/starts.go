@@ -143,7 +143,7 @@ func (s *Slave) refusedInput(err error) error {
 }
 
 // Settable reports whether a start value of the variable can be set: it is an input, or it is not constant
-// and its initial is exact or approx (fmi2 39, ssp 38). A structural parameter of FMI 3.0 keeps its start value.
+// and its initial is exact or approx (fmi2 39, ssp 38). Structural parameters of FMI 3.0 are set when the FMU is opened.
 func Settable(v *description.ScalarVariable) bool {
 	return v.Causality == description.Input ||
 		v.Causality != description.Independent && v.Causality != description.StructuralParameter &&
@@ -167,6 +167,8 @@ func (s *Slave) planStarts() error {
 	d := s.config.FMU.Description
 	settable := namesOf(d, Settable)
 	documented := namesOf(d, func(v *description.ScalarVariable) bool { return v.HasStart })
+	var errs []error
+	lacks := map[string]bool{}
 	for i := range d.Variables {
 		v := &d.Variables[i]
 		id := aliasOf(v)
@@ -180,6 +182,12 @@ func (s *Slave) planStarts() error {
 			}
 		} else {
 			by := documented[id]
+			if a := v.Array; by == nil && a != nil && a.Resized && !s.drives(v) && !s.fed(v) && !lacks[a.Name] {
+				lacks[a.Name] = true
+				errs = append(errs, fmt.Errorf("%s: %s has no value: with %s, %s has the sizes %d, and the start values in "+
+					"modelDescription.xml are for others; set all its %d elements", s.info.Name, v.Name, s.config.FMU.Sizes(),
+					a.Name, a.Sizes, a.Len()))
+			}
 			if by == nil {
 				continue
 			}
@@ -198,7 +206,7 @@ func (s *Slave) planStarts() error {
 			s.starts.before.add(v, value)
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // givenStarts returns the given values by variable.
@@ -237,8 +245,12 @@ func (s *Slave) comparesStart(v *description.ScalarVariable) bool {
 	if v.Causality == description.Input {
 		return !s.drives(v)
 	}
-	return v.Causality == description.Parameter && v.Initial == description.Exact &&
-		!slices.ContainsFunc(s.params, func(g signal) bool { return Same(g.variable, v) })
+	return v.Causality == description.Parameter && v.Initial == description.Exact && !s.fed(v)
+}
+
+// fed reports whether a parameter is set by an output during the initialisation.
+func (s *Slave) fed(v *description.ScalarVariable) bool {
+	return slices.ContainsFunc(s.params, func(g signal) bool { return Same(g.variable, v) })
 }
 
 // setsStart reports whether a documented start is set.

@@ -375,7 +375,7 @@ func (s *Slave) InputMax(k int) float64 {
 // variables, but of Reals only whether they are zero, so that systems that differ in the sizes of
 // parameters share measurements.
 func (c *Config) identity() string {
-	if c.FMU.Hash == "" || len(c.Starts) == 0 && !c.Quirks.Has(SetStarts) {
+	if c.FMU.Hash == "" || len(c.Starts) == 0 && len(c.FMU.Structure) == 0 && !c.Quirks.Has(SetStarts) {
 		return c.FMU.Hash
 	}
 	set := slices.Clone(c.Starts)
@@ -383,6 +383,9 @@ func (c *Config) identity() string {
 	h := sha256.New()
 	if c.Quirks.Has(SetStarts) {
 		fmt.Fprintln(h, "all documented starts")
+	}
+	if len(c.FMU.Structure) > 0 {
+		fmt.Fprintln(h, c.FMU.Sizes())
 	}
 	for i, v := range set {
 		if i+1 < len(set) && set[i+1].Variable == v.Variable {

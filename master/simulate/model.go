@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -190,17 +191,25 @@ type Inspection struct {
 }
 
 // Inspect reads the documents of a system and of its FMUs, and checks that the system has some
-// variables. It runs no code of FMUs.
-func Inspect(ctx context.Context, path string, o OpenOptions, variables []string) (_ *Inspection, err error) {
+// variables and takes the values of a run. It runs no code of FMUs.
+func Inspect(ctx context.Context, path string, o OpenOptions, variables []string, run ...assemble.Assignment) (_ *Inspection, err error) {
 	m, options, err := opening(ctx, path, &o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.leave()) }()
 	options.Host = Reading(ctx).Host // no connection is made
-	a, err := assemble.Open(path, options)
+	model, err := assemble.OpenModel(path, options)
+	defer func() { err = errors.Join(err, model.Close()) }()
 	if err != nil {
-		return nil, errors.Join(err, a.Close())
+		return nil, err
+	}
+	if err := model.Varies(run); err != nil {
+		return nil, err
+	}
+	a, err := model.Instantiate(run...)
+	if err != nil {
+		return nil, err
 	}
 	own, err := AskedBy(a.Asked)
 	if err != nil {
@@ -210,10 +219,10 @@ func Inspect(ctx context.Context, path string, o OpenOptions, variables []string
 	for _, name := range variables {
 		i.describe(a, name)
 	}
-	for _, set := range o.Set {
+	for _, set := range slices.Concat(o.Set, run) {
 		i.Starts[set.Name] = i.describe(a, set.Name)
 	}
-	i.Warnings, _ = judgeFindings(path, a.Findings.Findings)
+	i.Warnings, _ = judgeFindings(path, slices.Concat(model.Findings(), a.Findings.Findings))
 	guessed, _ := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	i.Warnings = append(i.Warnings, guessed...)
 	i.Start, i.Stop, i.Step = toSetting(a.Start, o.Start), toSetting(a.Stop, o.Stop), toSetting(a.Step, o.Step)

@@ -94,13 +94,11 @@ func Inspect(ctx context.Context, p *Plan, o Options) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := slices.Clip(opening.Set) // for all runs
-	opening.Set = append(given, p.assignments(p.first())...)
 	var variables []string
 	for i := range p.Quantities {
 		variables = append(variables, p.Quantities[i].Variable)
 	}
-	i, err := simulate.Inspect(ctx, p.System, opening, variables)
+	i, err := simulate.Inspect(ctx, p.System, opening, variables, p.assignments(p.first())...)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +129,7 @@ func Inspect(ctx context.Context, p *Plan, o Options) (*Inspection, error) {
 		}
 	}
 	out := &Inspection{Files: slices.Concat(p.files, files, i.Files), Step: i.Step.Value, Warnings: i.Warnings}
-	for _, a := range given {
+	for _, a := range opening.Set {
 		i.Starts[a.Name] = a.Value
 	}
 	out.describe(p, i)

@@ -243,7 +243,7 @@ func (w *writer) connection(box *etree.Element, c *ssp.Connection, _ names) {
 	w.text(el, "endElement", c.EndElement, "")
 	w.set(el, "endConnector", c.EndConnector)
 	w.suppress(el, c.SuppressUnitConversion)
-	if c.Indexed {
+	if c.StartIndices != nil || c.EndIndices != nil {
 		w.fail(el, "connections of array entries cannot be written")
 	}
 	w.transformation(el, c.Transformation)

@@ -151,7 +151,7 @@ func TestEncodeErrors(t *testing.T) {
 		"offset: NaN is not a finite number":         func(d *ssp.Document) { d.System.Connections[0].Transformation.Offset = math.NaN() },
 		"the mapping has no entry":                   func(d *ssp.Document) { d.System.Connections[1].Transformation.Numbers = nil },
 		"arrays cannot be written":                   func(d *ssp.Document) { d.System.Elements[0].Base().Connectors[0].Array = true },
-		"connections of array entries":               func(d *ssp.Document) { d.System.Connections[0].Indexed = true },
+		"connections of array entries":               func(d *ssp.Document) { d.System.Connections[0].EndIndices = []int{1} },
 		`the unit "mm" has no base unit`:             func(d *ssp.Document) { d.Units[0].Base = nil },
 		"the enumeration has no name":                func(d *ssp.Document) { d.System.Elements[0].Base().Connectors[1].Enumeration = "" },
 		"signal dictionaries cannot be written":      func(d *ssp.Document) { d.System.Dictionaries = []ssp.Dictionary{{Name: "x"}} },

@@ -83,6 +83,8 @@ const (
 	GetIntervalDecimal
 	GetShiftDecimal
 	EnterStepMode
+	EnterConfigurationMode
+	ExitConfigurationMode
 	NumFunctions
 )
 
@@ -187,6 +189,8 @@ var table = [2][NumFunctions]entry{{
 	SetUInt64:                {"fmi3SetUInt64", set, vector + "<uint64[4] :count"},
 	SetBoolean:               {"fmi3SetBoolean", set, vector + "<bool[4] :count"},
 	SetString:                {"fmi3SetString", set, vector + "<text[4] :count"},
+	EnterConfigurationMode:   {"fmi3EnterConfigurationMode", r, ":component"},
+	ExitConfigurationMode:    {"fmi3ExitConfigurationMode", r, ":component"},
 	SetBinary:                {"fmi3SetBinary", set, ":component vr:ref[2] :count sizes:<word[5] v:<blob[5] :count"},
 	GetFMUState:              {"fmi3GetFMUState", handle, ":component state:slot[*]"},
 	SetFMUState:              {"fmi3SetFMUState", handle, ":component state:state"},

@@ -16,7 +16,7 @@ import (
 
 // Version is the version of the messages. The versions of the processes on one machine differ
 // only if the program is replaced during a run.
-const Version = 9
+const Version = 10
 
 // Requests.
 const (
