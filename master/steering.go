@@ -21,7 +21,7 @@ type Scalar struct {
 func (s Scalar) String() string {
 	switch s.Kind {
 	case Integer:
-		return strconv.Itoa(int(s.Integer))
+		return strconv.FormatInt(s.Integer, 10)
 	case Boolean:
 		return strconv.FormatBool(s.Boolean)
 	case String:

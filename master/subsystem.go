@@ -27,6 +27,12 @@ type Port struct {
 	// Discrete marks a Real that changes only at communication points (variability discrete or lower). It
 	// is held, never extrapolated.
 	Discrete bool
+	// Low and High are the range of an Integer; both 0 = that of int64.
+	Low, High int64
+	// Single marks a Real of 32 bits.
+	Single bool
+	// Binary marks a String that holds bytes. Files have two hexadecimal digits for each.
+	Binary bool
 	// Nominal is the typical magnitude of a Real; 0 counts as 1.
 	Nominal float64
 	// Level is the level of a Real output between the inputs and the positions.
@@ -35,6 +41,37 @@ type Port struct {
 	// connected, has no value until the initialisation is over, and is recorded only if Info.Watch lists
 	// it.
 	Internal bool
+}
+
+// Values describes the values that Fits accepts: "a whole number from -128 to 127".
+func (p Port) Values() string {
+	switch {
+	case p.Kind == Integer && p.Low == p.High:
+		p.Low, p.High = math.MinInt64, math.MaxInt64
+		fallthrough
+	case p.Kind == Integer:
+		return fmt.Sprintf("a whole number from %d to %d", p.Low, p.High)
+	case p.Kind == Boolean:
+		return "true or false"
+	case p.Kind == String && !p.Binary:
+		return "a text"
+	case p.Kind == String:
+		return "a list of bytes, each of two hexadecimal digits"
+	case p.Single:
+		return "a finite number of 32 bits"
+	}
+	return "a finite number"
+}
+
+// Fits reports whether a number is in the range of the type.
+func (p Port) Fits(v Scalar) bool {
+	switch p.Kind {
+	case Real:
+		return v.Real-v.Real == 0 && !(p.Single && math.IsInf(float64(float32(v.Real)), 0))
+	case Integer:
+		return p.Low == p.High || p.Low <= v.Integer && v.Integer <= p.High
+	}
+	return true
 }
 
 // Magnitude returns |Nominal|, or 1 if Nominal is 0.

@@ -146,7 +146,11 @@ func (s *stage) applyLinear(v Value) (Value, error) {
 		if s.gain == 1 && s.offset == 0 {
 			return v, nil
 		}
-		v = Value{Type: Real, Real: float64(v.Int)}
+		x, err := v.real()
+		if err != nil {
+			return v, err
+		}
+		v = Value{Type: Real, Real: x}
 	case Real:
 	default:
 		if s.t == nil {

@@ -58,8 +58,8 @@
 // the outermost counts. Values of Package.Give override all others. Network.Inputs lists the
 // FMU inputs that each input of the outermost system feeds.
 //
-// Numeric types of version 2.0 count as Real and Integer; an integer of more than 32 bits can
-// be given to a Real only.
+// Numeric types of version 2.0 count as Real and Integer; a value must be in the range of its variable, and
+// be exact as a Real if that is one.
 //
 // A parameter that is connected to a calculated parameter takes its value during the
 // initialization (ssp 28). In all other connections the targets are inputs, and the sources

@@ -944,7 +944,7 @@ func (f *flattener) checkEnds(from, to end, v, w *Variable, at Place) bool {
 // checkNumbers reports ends without a mapping whose numbers may mean different things.
 func (f *flattener) checkNumbers(from, to end, v, w *Variable, at Place) {
 	if v.Type == Integer && w.Type == Real {
-		return // nothing is lost
+		return // nothing is lost up to 2^53
 	}
 	if v.Type != w.Type {
 		f.l.Report(ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged",
@@ -1002,11 +1002,12 @@ const mostNumbers = 1000
 // within reports whether a condition holds for all numbers within the bounds of a variable. It
 // returns false if the variable has no bounds or a range of more than mostNumbers.
 func (to *Variable) within(holds func(int64) bool) bool {
-	if to.Min == nil || to.Max == nil || *to.Max-*to.Min > mostNumbers {
+	span := uint64(to.High) - uint64(to.Low)
+	if span == 0 || span > mostNumbers {
 		return false
 	}
-	for x := *to.Min; x <= *to.Max; x++ {
-		if !holds(int64(x)) {
+	for n := range int64(span) + 1 {
+		if !holds(to.Low + n) {
 			return false
 		}
 	}

@@ -22,7 +22,8 @@ type Variable struct {
 	UnitBase                        *unit.Base // nil if the dimension is not known
 	RelativeQuantity                bool
 	Items                           map[string]int64 // of an Enumeration, by name
-	Min, Max                        *float64         // of Real and Integer; nil if unbounded
+	Min, Max                        *float64         // of Real; nil if unbounded
+	Low, High                       int64            // range of an Integer or Enumeration; both 0 = that of int64
 	MediaType                       string           // of a String that holds a Binary of FMI 3.0; "" = text
 	// Settable is true if the variable can be set before the run: an input, or not constant
 	// and initial exact or approx (ssp 38).

@@ -65,10 +65,8 @@ func parseSizedReal(element, text string) (float64, error) {
 	return v, nil
 }
 
-// parseSized reads an integer of a parameter set. One that its type can hold but an Integer of FMI
-// 2.0 cannot becomes a Real.
-func parseSized(element, text string) (Value, error) {
-	t := strings.TrimSpace(text)
+// parseSized reads an integer of a parameter set.
+func parseSized(element, text string) (int64, error) {
 	bits := 32
 	kind, unsigned := strings.CutPrefix(element, "U")
 	if size, sized := strings.CutPrefix(kind, "Int"); sized {
@@ -76,22 +74,15 @@ func parseSized(element, text string) (Value, error) {
 			bits = n
 		}
 	}
-	v, err := strconv.ParseInt(t, 10, bits)
-	if unsigned {
-		var u uint64
-		u, err = strconv.ParseUint(t, 10, bits)
-		v = int64(min(u, math.MaxInt64))
+	if !unsigned {
+		return xmltree.ParseInteger(text, bits)
 	}
-	const exact = 1 << 53
-	switch {
-	case err != nil && unsigned:
-		return Value{Type: Integer}, fmt.Errorf("%q is not an unsigned integer of %d bits", text, bits)
-	case err != nil:
-		return Value{Type: Integer}, fmt.Errorf("%q is not an integer of %d bits", text, bits)
-	case v >= math.MinInt32 && v <= math.MaxInt32:
-		return Value{Type: Integer, Int: int64(v)}, nil
-	case v < -exact || v > exact:
-		return Value{Type: Integer}, fmt.Errorf("%q is not exact as a Real or an Integer of FMI 2.0; give a Float64", text)
+	u, err := strconv.ParseUint(strings.TrimSpace(text), 10, bits)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not an unsigned integer of %d bits", text, bits)
 	}
-	return Value{Type: Real, Real: float64(v)}, nil
+	if u > math.MaxInt64 {
+		return 0, fmt.Errorf("%q is larger than %d, the largest integer that macrostep represents", text, math.MaxInt64)
+	}
+	return int64(u), nil
 }

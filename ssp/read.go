@@ -519,7 +519,7 @@ func (p *parser) mapEntry(n *xmltree.Node, t *Transformation) {
 	number := func(text string) (v int64) {
 		var err error
 		if t.Kind == IntegerMapping {
-			v, err = xmltree.ParseInteger(text)
+			v, err = xmltree.ParseInteger(text, 64)
 		} else {
 			var is bool
 			is, err = xmltree.ParseBoolean(text)
@@ -590,7 +590,7 @@ func (p *parser) enumerations(n *xmltree.Node) []EnumerationType {
 				continue
 			}
 			name := p.Need(i, "name")
-			v, err := xmltree.ParseInteger(p.Need(i, "value"))
+			v, err := xmltree.ParseInteger(p.Need(i, "value"), 64)
 			if err != nil {
 				p.Add(xmltree.RuleSchema, i, "the attribute \"value\": %v", err)
 			}
@@ -633,7 +633,7 @@ func (p *parser) units(n *xmltree.Node) []unit.Definition {
 			base := &unit.Base{Factor: p.NumberOr(b, "factor", 1), Offset: p.NumberOr(b, "offset", 0)}
 			for key, to := range Exponents(base) {
 				if text, ok := b.Attr(key); ok {
-					v, err := xmltree.ParseInteger(text)
+					v, err := xmltree.ParseInteger(text, 32)
 					if err != nil {
 						p.Add(xmltree.RuleSchema, b, "the attribute %q: %v", key, err)
 					}
@@ -848,7 +848,7 @@ func (p *parser) parameterValue(n *xmltree.Node, t ValueType, v *ParameterValue)
 		case Real:
 			v.Value.Real, err = parseSizedReal(n.Name, text)
 		case Integer:
-			v.Value, err = parseSized(n.Name, text)
+			v.Value.Int, err = parseSized(n.Name, text)
 		case Boolean:
 			v.Value.Bool, err = xmltree.ParseBoolean(text)
 		default:

@@ -91,9 +91,12 @@ func TestBindingNames(t *testing.T) {
 // first, then the transformation; and what ssp 40 forbids.
 func TestValueConversion(t *testing.T) {
 	gears := map[string]int64{"P": 0, "N": 1, "D": 2}
-	two := 2.0
 	bounded := Par("p", ssp.Integer)
-	bounded.Max = &two
+	bounded.Low, bounded.High = -1, 2
+	narrow := Par("p", ssp.Integer)
+	narrow.Low, narrow.High = math.MinInt32, math.MaxInt32
+	bytes := Par("p", ssp.String)
+	bytes.MediaType = "application/x"
 	for _, c := range []struct {
 		name     string
 		variable ssp.Variable
@@ -122,13 +125,25 @@ func TestValueConversion(t *testing.T) {
 		{"decimal comma", Par("p", ssp.Real), `<ssv:Real value="2,5"/>`, "-", "", "a decimal point instead of a comma: 2.5"},
 		{"least integer", Par("p", ssp.Integer), `<ssv:Integer value="-2147483648"/>`, "-", "-2147483648", ""},
 		{"integer of 2.0", Par("p", ssp.Integer), `<ssv:UInt8 value="200"/>`, "-", "200", ""},
-		{"fraction to integer", Par("p", ssp.Integer), RealValue(1.5, ""), "-", "", "not a 32-bit integer"},
+		{"fraction to integer", Par("p", ssp.Integer), RealValue(1.5, ""), "-", "", "not an exact integer"},
 		{"boolean to real", Par("p", ssp.Real), `<ssv:Boolean value="true"/>`, "-", "", "Boolean cannot be given"},
 		{"integer to boolean", Par("p", ssp.Boolean), `<ssv:Integer value="1"/>`, "-", "", "Integer cannot be given"},
 		{"unknown item", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="X"/>`, "-", "", "it has P (0), N (1), D (2)"},
 		{"item to integer", Par("p", ssp.Integer), `<ssv:Enumeration value="D"/>`, "-", "", "is not known"},
-		{"above maximum", bounded, `<ssv:Integer value="3"/>`, "-", "", "above the maximum 2"},
+		{"above maximum", bounded, `<ssv:Integer value="3"/>`, "-", "", `3 is not in the range of "mid.c.p", -1 to 2`},
 		{"too large", Par("p", ssp.Integer), `<ssv:Integer value="3000000000"/>`, "-", "", "not an integer of 32 bits"},
+		{"least Int64", Par("p", ssp.Integer), `<ssv:Int64 value="-9223372036854775808"/>`, "-", "-9223372036854775808", ""},
+		{"largest UInt64", Par("p", ssp.Integer), `<ssv:UInt64 value="9223372036854775807"/>`, "-", "9223372036854775807", ""},
+		{"mapped Int64", Par("p", ssp.Integer), `<ssv:Int64 value="9007199254740993"/>`, Mapping("Integer", 9007199254740993, 9007199254740995), "9007199254740995", ""},
+		{"beyond Int64", Par("p", ssp.Integer), `<ssv:UInt64 value="18446744073709551615"/>`, "-", "",
+			`parameter "p": "18446744073709551615" is larger than 9223372036854775807`},
+		{"Int64 for 32 bits", narrow, `<ssv:Int64 value="3000000000"/>`, "-", "", `3000000000 is not in the range of "mid.c.p", -2147483648 to 2147483647`},
+		{"Float64 for 32 bits", narrow, `<ssv:Float64 value="3e9"/>`, "-", "", `3000000000 is not in the range of "mid.c.p"`},
+		{"Int64 to real", Par("p", ssp.Real), `<ssv:Int64 value="-9007199254740992"/>`, "-", "-9.007199254740992e+15", ""},
+		{"inexact Int64 to real", Par("p", ssp.Real), `<ssv:Int64 value="9007199254740993"/>`, "-", "", "9007199254740993 is not exact as a Real"},
+		{"inexact real to integer", Par("p", ssp.Integer), `<ssv:Float64 value="1e16"/>`, "-", "", "1e+16 is not an exact integer"},
+		{"binary", bytes, `<ssv:Binary value=" 00fF "/>`, "-", "00fF", ""},
+		{"no binary", bytes, `<ssv:Binary value="00f"/>`, "-", "", `"00f" is not a list of bytes`},
 		{"array", Par("p", ssp.Real), `<ssv:Real value="1 2 3"/>`, "-", "", "is an array"},
 		{"array of something else", Par("p", ssp.Real), `<ssv:Real value="1 two 3"/>`, "-", "", `entry 2 of the value of parameter "p"`},
 		{"Float32", Par("p", ssp.Real), `<ssv:Float32 value="1e300"/>`, "-", "", "beyond the range of a Float32"},

@@ -148,9 +148,9 @@ func TestItemsArrive(t *testing.T) {
 	farben := map[string]int64{"rot": 1, "gruen": 2, "blau": 7}
 	calculated := Enum(ssp.Variable{Name: "y", Type: ssp.Enumeration, Causality: string(ssp.CalculatedParameter), Variability: "fixed", Initial: "calculated"}, colours)
 	y := Enum(Out("y", ssp.Enumeration), colours)
-	bounded := func(low, high float64) ssp.Variable {
+	bounded := func(low, high int64) ssp.Variable {
 		v := Out("y", ssp.Integer)
-		v.Min, v.Max = &low, &high
+		v.Low, v.High = low, high
 		return v
 	}
 	same, swapped := Enum(In("u", ssp.Enumeration), colours), Enum(In("u", ssp.Enumeration), map[string]int64{"red": 2, "green": 1, "blue": 5})

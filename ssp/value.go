@@ -1,11 +1,13 @@
 package ssp
 
 import (
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
@@ -74,10 +76,10 @@ func (v Value) String() string {
 	case Boolean:
 		return strconv.FormatBool(v.Bool)
 	case Integer:
-		return strconv.Itoa(int(v.Int))
+		return strconv.FormatInt(v.Int, 10)
 	case Enumeration:
 		if v.Text == "" {
-			return strconv.Itoa(int(v.Int))
+			return strconv.FormatInt(v.Int, 10)
 		}
 	}
 	return v.Text
@@ -97,13 +99,18 @@ func (v Value) coerce(to *Variable, own map[string]int64) (Value, error) {
 			return Value{}, fmt.Errorf("units and transformations turn it into NaN, which %q cannot take", to.Name)
 		}
 	case to.Type == Real && v.Type == Integer:
-		out.Real = float64(v.Int)
+		out.Real, err = v.real()
 	case to.Type == Integer && (v.Type == Integer || v.Type == Real || v.Type == Enumeration):
 		out.Int, err = v.number(to, own)
 	case to.Type == Enumeration && (v.Type == Integer || v.Type == Enumeration):
 		out, err = v.item(to, own)
 	case to.Type == Boolean && v.Type == Boolean:
 		out.Bool = v.Bool
+	case to.Type == String && (v.Type == String || v.Type == Binary) && to.MediaType != "":
+		out.Text = strings.TrimSpace(v.Text)
+		if _, wrong := hex.DecodeString(out.Text); wrong != nil {
+			err = fmt.Errorf("%q is not a list of bytes, each of two hexadecimal digits, as in %q", v.Text, to.Name)
+		}
 	case to.Type == String && v.Type == String:
 		out.Text = v.Text
 	default:
@@ -115,12 +122,23 @@ func (v Value) coerce(to *Variable, own map[string]int64) (Value, error) {
 	return out, to.inRange(out)
 }
 
-// number returns an Integer, Real or Enumeration as a 32-bit integer.
+// exact is the greatest magnitude up to which a Real holds all integers.
+const exact = 1 << 53
+
+// real returns an Integer as a Real.
+func (v Value) real() (float64, error) {
+	if v.Int < -exact || v.Int > exact {
+		return 0, fmt.Errorf("%d is not exact as a Real; give a Float64", v.Int)
+	}
+	return float64(v.Int), nil
+}
+
+// number returns an Integer, Real or Enumeration as an integer.
 func (v Value) number(to *Variable, own map[string]int64) (int64, error) {
 	switch {
 	case v.Type == Real:
-		if v.Real != math.Trunc(v.Real) || math.Abs(v.Real) > math.MaxInt32 {
-			return 0, fmt.Errorf("%v is not a 32-bit integer, which %q requires", v.Real, to.Name)
+		if v.Real != math.Trunc(v.Real) || math.Abs(v.Real) > exact {
+			return 0, fmt.Errorf("%v is not an exact integer, which %q requires", v.Real, to.Name)
 		}
 		return int64(v.Real), nil
 	case v.Type == Enumeration && v.Text != "":
@@ -157,18 +175,14 @@ func (v Value) item(to *Variable, own map[string]int64) (Value, error) {
 
 // inRange checks a value against the bounds of a variable.
 func (to *Variable) inRange(v Value) error {
-	x := v.Real
-	switch v.Type {
-	case Real:
-	case Integer:
-		x = float64(v.Int)
-	default:
-		return nil
-	}
-	if to.Min != nil && x < *to.Min {
+	switch x := v.Real; {
+	case v.Type != Real:
+		if to.Low != to.High && (v.Int < to.Low || v.Int > to.High) {
+			return fmt.Errorf("%d is not in the range of %q, %d to %d", v.Int, to.Name, to.Low, to.High)
+		}
+	case to.Min != nil && x < *to.Min:
 		return fmt.Errorf("%v is below the minimum %v of %q", x, *to.Min, to.Name)
-	}
-	if to.Max != nil && x > *to.Max {
+	case to.Max != nil && x > *to.Max:
 		return fmt.Errorf("%v is above the maximum %v of %q", x, *to.Max, to.Name)
 	}
 	return nil

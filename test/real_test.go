@@ -53,6 +53,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealReference3", F: testRealReference3},
 	{Name: "TestRealArray3", F: testRealArray3},
 	{Name: "TestRealSizes3", F: testRealSizes3},
+	{Name: "TestRealTypes3", F: testRealTypes3},
 	{Name: "TestRealInput", F: testRealInput},
 }
 
@@ -231,6 +232,123 @@ func testRealSizes3(t *testing.T) {
 	if complete(t, append(args, "--isolate=StateSpace")...).table(t) != o.table(t) {
 		t.Error("isolated: other bytes")
 	}
+}
+
+// Values of every type reach an FMU of FMI 3.0 by tables, scenarios and parameter sets, and return, to the last bit;
+// those that the type does not hold are errors before the run (fmi3 7, 15).
+func testRealTypes3(t *testing.T) {
+	dir := t.TempDir()
+	from, fmu := filepath.Join(*realDir, "fmus", "reference3"), filepath.Join(dir, "resources", "Feedthrough.fmu")
+	write(t, fmu, read(t, filepath.Join(from, "Feedthrough.fmu")))
+	// file writes a file and returns its path.
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		write(t, path, text)
+		return path
+	}
+	refused := func(want string, args ...string) {
+		t.Helper()
+		if o := run(t, args...); o.code == 0 || !strings.Contains(o.output, want) || o.manifest.Status != "" {
+			t.Errorf("%v: exit code %d, status %q\n%s\nwant %s", args, o.code, o.manifest.Status, o.output, want)
+		}
+	}
+	// gives checks the outputs of the last point, by the names of their inputs.
+	gives := func(want map[string]string, args ...string) {
+		t.Helper()
+		rows := readCSV(t, complete(t, args...).results)
+		for input, value := range want {
+			k := slices.Index(rows[0], "Feedthrough."+strings.TrimSuffix(input, "_input")+"_output")
+			if got := rows[len(rows)-1][k]; got != value {
+				t.Errorf("%v: the output of %s is %s, want %s", args, input, got, value)
+			}
+		}
+	}
+	large := string(read(t, filepath.Join(from, "Feedthrough_in.csv")))
+	refused(`Feedthrough.UInt64_input: "18446744073709551615" is not a whole number from 0 to 9223372036854775807`,
+		fmu, "--input", file("large.csv", large))
+	fitting := file("fitting.csv", strings.Replace(large, "18446744073709551615", "9223372036854775807", 1))
+	table := readCSV(t, fitting)
+	for row, stop := range []string{"0.5", "1.5"} {
+		want := map[string]string{}
+		for k, name := range table[0][1:] {
+			want[name] = table[row+1][k+1]
+		}
+		gives(want, fmu, "--input", fitting, "--stop-time", stop)
+	}
+	gives(map[string]string{"Float32_continuous_input": "0.25", "Float32_discrete_input": "-0.25", "Float64_continuous_input": "0.1", "Float64_discrete_input": "1e-300",
+		"Boolean_input": "1", "String_input": `a, "b" ü`, "Binary_input": "00ff2c0a", "Enumeration_input": "2", "Int64_input": "-9007199254740993"},
+		fmu, "--stop-time", "1", "--input", file("all.csv", "time,Float32_continuous_input,Float32_discrete_input,Float64_continuous_input,"+
+			"Float64_discrete_input,Boolean_input,String_input,Binary_input,Enumeration_input,Int64_input\n"+
+			"0,0.25,-0.25,0.1,1e-300,true,\"a, \"\"b\"\" ü\",00fF2c0A,Option 2,-9007199254740993\n2,0.25,7,0.1,7,false,x,,1,7\n"))
+	narrow := file("narrow.csv", "time,Int8_input\n0,1\n1,200\n")
+	refused(`"1e39" is not a finite number of 32 bits`, fmu, "--input", file("large32.csv", "time,Float32_discrete_input\n0,1e39\n"))
+	refused(`narrow.csv:3: Feedthrough.Int8_input: "200" is not a whole number from -128 to 127`, fmu, "--input", narrow)
+
+	refused(`x.yaml:1: Feedthrough.Int8_input: "200" is not a whole number from -128 to 127`,
+		fmu, "--scenario", file("x.yaml", "events: [{at: 1, set: {Int8_input: 200}}]"))
+	gives(map[string]string{"Int64_input": "9007199254740993", "UInt64_input": "9223372036854775807", "Binary_input": "0aff"},
+		fmu, "--scenario", file("y.yaml", "events: [{at: 1, set: {Int64_input: 9007199254740993, UInt64_input: 9223372036854775807, Binary_input: 0aff}}]"))
+	gives(map[string]string{"Int64_input": "-9223372036854775808", "Binary_input": "00"}, fmu, "--set", "Int64_input=-9223372036854775808", "--set", "Binary_input=00")
+
+	system := filepath.Join(dir, "SystemStructure.ssd")
+	// document writes the system with parameters, as lists of type, variable and value.
+	document := func(values ...string) {
+		text := `<ssd:SystemStructureDescription xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"
+ version="2.0" name="s"><ssd:System name="s"><ssd:Elements><ssd:Component name="Feedthrough" source="resources/Feedthrough.fmu"><ssd:ParameterBindings>
+ <ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="2.0" name="p"><ssv:Parameters>`
+		for v := range slices.Chunk(values, 3) {
+			text += fmt.Sprintf(`<ssv:Parameter name=%q><ssv:%s value=%q/></ssv:Parameter>`, v[1], v[0], v[2])
+		}
+		write(t, system, text+"</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings></ssd:Component></ssd:Elements></ssd:System></ssd:SystemStructureDescription>")
+	}
+	document("Int64", "Int64_input", "-9007199254740993", "UInt64", "UInt64_input", "9223372036854775807", "Binary", "Binary_input", "00FF")
+	gives(map[string]string{"Int64_input": "-9007199254740993", "UInt64_input": "9223372036854775807", "Binary_input": "00ff"}, system)
+	document("Int64", "Int32_input", "3000000000")
+	refused(`3000000000 is not in the range of "Feedthrough.Int32_input", -2147483648 to 2147483647`, system)
+	document("Int64", "UInt64_input", "-1")
+	refused(`-1 is not in the range of "Feedthrough.UInt64_input", 0 to 9223372036854775807`, system)
+
+	made := filepath.Join(dir, "made.ssp")
+	changed := file("Wide.fmu", string(rezipped(t, fmu, "modelDescription.xml", `name="Option 2" value="2"`, `name="Option 2" value="3000000000"`)))
+	for _, args := range [][]string{{"ssp", "new", changed, "-o", made}, {"ssp", "set", made, "Wide.Enumeration_input=Option 1", "Wide.Int64_input=9007199254740993",
+		"Wide.Binary_input=00ff", "--force"}} {
+		if code, output := macrostep(t, args...); code != 0 {
+			t.Fatalf("%v: exit code %d\n%s", args, code, output)
+		}
+	}
+	o := complete(t, made)
+	rows := readCSV(t, o.results)
+	for name, want := range map[string]string{"Enumeration": "1", "Int64": "9007199254740993", "Binary": "00ff"} {
+		if got := rows[1][slices.Index(rows[0], "Wide."+name+"_output")]; got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+// rezipped returns a zip with a text replaced in one of its files.
+func rezipped(t testing.TB, path, name, old, to string) []byte {
+	t.Helper()
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, f := range z.File {
+		if f.Name != name {
+			err = errors.Join(err, w.Copy(f))
+			continue
+		}
+		text, failed := fs.ReadFile(z, name)
+		into, none := w.Create(name)
+		_, unwritten := into.Write(bytes.Replace(text, []byte(old), []byte(to), 1))
+		err = errors.Join(err, failed, none, unwritten)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // lastDigit returns what one more in the last digit of a number is worth.

@@ -1,6 +1,7 @@
 package description
 
 import (
+	"encoding/hex"
 	"encoding/xml"
 	"fmt"
 	"slices"
@@ -123,6 +124,14 @@ func (s Storage) String() string {
 	return fmt.Sprintf("%d?", uint8(s))
 }
 
+// StartText returns the start value of a String, or of a Binary in hexadecimal digits.
+func (v *ScalarVariable) StartText() string {
+	if v.Storage == StoreBinary {
+		return hex.EncodeToString([]byte(v.StartString))
+	}
+	return v.StartString
+}
+
 // Range returns the least and the greatest value of an Integer or Enumeration. A variable without a Storage is one of
 // FMI 2.0.
 func (v *ScalarVariable) Range() (low, high int64) {
@@ -130,6 +139,18 @@ func (v *ScalarVariable) Range() (low, high int64) {
 		return StoreInt32.Range()
 	}
 	return v.Storage.Range()
+}
+
+// Bounds is like Range, within min and max of the variable.
+func (v *ScalarVariable) Bounds() (low, high int64) {
+	low, high = v.Range()
+	if b := v.Integer.Min; b != nil {
+		low = max(low, *b)
+	}
+	if b := v.Integer.Max; b != nil {
+		high = min(high, *b)
+	}
+	return low, high
 }
 
 // Range returns the least and the greatest value of an integer type; those of UInt64 end where int64 does.

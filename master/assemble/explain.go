@@ -203,18 +203,18 @@ func mapText(m map[int64]int64) string {
 func startText(v *description.ScalarVariable, d *description.ModelDescription) string {
 	switch v.Type {
 	case description.Integer:
-		return strconv.Itoa(int(v.StartInteger))
+		return strconv.FormatInt(v.StartInteger, 10)
 	case description.Enumeration:
 		for _, item := range d.Enumeration(v.DeclaredType) {
 			if item.Value == v.StartInteger {
 				return item.Name
 			}
 		}
-		return strconv.Itoa(int(v.StartInteger))
+		return strconv.FormatInt(v.StartInteger, 10)
 	case description.Boolean:
 		return strconv.FormatBool(v.StartBoolean)
 	case description.String:
-		return v.StartString
+		return v.StartText()
 	}
 	return strconv.FormatFloat(v.StartReal, 'g', -1, 64)
 }

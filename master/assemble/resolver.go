@@ -81,22 +81,15 @@ func (s variables) view(v *description.ScalarVariable) ssp.Variable {
 			out.UnitBase = u.Base
 		}
 	case description.Integer:
-		out.Min, out.Max = widen(v.Integer.Min), widen(v.Integer.Max)
+		out.Low, out.High = v.Bounds()
 	case description.Enumeration:
+		out.Low, out.High = v.Range()
 		out.Items = map[string]int64{}
 		for _, item := range s.d.Enumeration(v.DeclaredType) {
 			out.Items[item.Name] = int64(item.Value)
 		}
 	}
 	return out
-}
-
-func widen(n *int64) *float64 {
-	if n == nil {
-		return nil
-	}
-	x := float64(*n)
-	return &x
 }
 
 func typeOf(t description.BaseType) ssp.ValueType {

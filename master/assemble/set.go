@@ -128,10 +128,14 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 		return out, nil, err
 	}
 	if low, high, inside := bounds(v, value); !inside {
-		return out, nil, fmt.Errorf("the value lies outside the bounds %g to %g", low, high)
+		return out, nil, fmt.Errorf("the value lies outside the bounds %v to %v", low, high)
 	}
 	out.Value = ssp.Value{Type: typeOf(v.Type), Real: value.Real, Int: value.Integer, Bool: value.Boolean, Text: value.String}
 	switch v.Type {
+	case description.String:
+		if v.Storage == description.StoreBinary {
+			out.Value.Type, out.Value.Text = ssp.Binary, strings.TrimSpace(set.Value)
+		}
 	case description.Real:
 		if u, ok := d.Unit(v.Real.Unit); ok && u.Base != nil {
 			out.Unit = u.Name
@@ -182,7 +186,8 @@ func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.
 	if !known {
 		return out, nil, fmt.Errorf("the connector is of type %s, which FMI 2.0 does not have", c.Type)
 	}
-	v := &description.ScalarVariable{Name: set.Name, Type: kind}
+	// The range is that of the FMU variable.
+	v := &description.ScalarVariable{Name: set.Name, Type: kind, Storage: description.StoreInt64}
 	value, err := parseValue(v, &description.ModelDescription{}, set.Value)
 	if err != nil {
 		return out, nil, err
@@ -197,7 +202,7 @@ func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.
 
 // typeOfText returns the type that the form of a value suggests.
 func typeOfText(text string) ssp.ValueType {
-	if _, err := strconv.ParseInt(text, 10, 32); err == nil {
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return ssp.Integer
 	}
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
@@ -215,7 +220,7 @@ func itemName(items map[string]int64, text string) (string, error) {
 	if _, known := items[text]; known || len(items) == 0 {
 		return text, nil
 	}
-	n, err := strconv.ParseInt(text, 10, 32)
+	n, err := strconv.ParseInt(text, 10, 64)
 	for _, name := range slices.Sorted(maps.Keys(items)) {
 		if err == nil && int64(items[name]) == n {
 			return name, nil
@@ -246,9 +251,9 @@ func (a *Assembly) valueNow(name string) string {
 	case description.Boolean:
 		return strconv.FormatBool(v.StartBoolean)
 	case description.String:
-		return v.StartString
+		return v.StartText()
 	}
-	return strconv.Itoa(int(v.StartInteger))
+	return strconv.FormatInt(v.StartInteger, 10)
 }
 
 // Package returns the documents of the system, nil for a single FMU. They are closed with the

@@ -1,12 +1,14 @@
 package assemble
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -17,6 +19,9 @@ import (
 func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 	for _, s := range a.network.Settings {
 		v := s.Value
+		if of, ok := a.Components[s.Component].FMU.Description.Variable(s.Variable); ok {
+			v.Text, _ = bytesOf(of, v.Text) // ssp has checked it
+		}
 		plan[s.Component].starts = append(plan[s.Component].starts, fmuslave.Value{
 			Variable: s.Variable, Real: v.Real, Integer: v.Int, Boolean: v.Bool, String: v.Text,
 		})
@@ -40,7 +45,8 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 			continue
 		}
 		if low, high, inside := bounds(v, value); !inside {
-			a.Findings.Add(ruleRange, "", a.Components[i].Name+"."+v.Name, 0, "the value %s lies outside the bounds %g to %g", set.Value, low, high)
+			a.Findings.Add(ruleRange, "", a.Components[i].Name+"."+v.Name, 0,
+				"the value %s lies outside the bounds %v to %v", set.Value, low, high)
 		}
 		plan[i].starts = append(plan[i].starts, value)
 	}
@@ -133,9 +139,21 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 			return out, errors.New("the variable is a Boolean; give true or false")
 		}
 	case description.String:
-		out.String = text
+		var err error
+		if out.String, err = bytesOf(v, text); err != nil {
+			return out, errors.New("the variable is a Binary; give its bytes, each as two hexadecimal digits")
+		}
 	}
 	return out, nil
+}
+
+// bytesOf returns a text, or the bytes of a Binary.
+func bytesOf(v *description.ScalarVariable, text string) (string, error) {
+	if v.Storage != description.StoreBinary {
+		return text, nil
+	}
+	b, err := hex.DecodeString(strings.TrimSpace(text))
+	return string(b), err
 }
 
 func namesOf(items []description.EnumerationItem) (names []string) {
@@ -158,21 +176,20 @@ func listed(items []description.EnumerationItem) string {
 }
 
 // bounds reports whether a value lies between min and max of the variable (fmi2 45).
-func bounds(v *description.ScalarVariable, value fmuslave.Value) (low, high float64, inside bool) {
-	low, high = math.Inf(-1), math.Inf(1)
-	x, from, to := value.Real, v.Real.Min, v.Real.Max
+func bounds(v *description.ScalarVariable, value fmuslave.Value) (low, high any, inside bool) {
 	switch v.Type {
 	case description.Real:
+		low, high := math.Inf(-1), math.Inf(1)
+		if v.Real.Min != nil {
+			low = *v.Real.Min
+		}
+		if v.Real.Max != nil {
+			high = *v.Real.Max
+		}
+		return low, high, low <= value.Real && value.Real <= high
 	case description.Integer:
-		x, from, to = float64(value.Integer), widen(v.Integer.Min), widen(v.Integer.Max)
-	default:
-		return low, high, true
+		low, high := v.Bounds()
+		return low, high, low <= value.Integer && value.Integer <= high
 	}
-	if from != nil {
-		low = *from
-	}
-	if to != nil {
-		high = *to
-	}
-	return low, high, low <= x && x <= high
+	return nil, nil, true
 }

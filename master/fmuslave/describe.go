@@ -226,7 +226,13 @@ func ports(list []signal) []master.Port {
 	var out []master.Port
 	for _, g := range list {
 		p := master.Port{Name: g.variable.Name, Unit: g.variable.Real.Unit, Kind: g.kind}
-		if g.kind == master.Real {
+		switch store := g.variable.Storage; g.kind {
+		case master.Integer:
+			p.Low, p.High = g.variable.Range()
+		case master.String:
+			p.Binary = store == description.StoreBinary
+		case master.Real:
+			p.Single = store == description.StoreFloat32
 			p.Discrete = g.variable.Variability != description.Continuous
 			if n := g.variable.Real.Nominal; n != nil {
 				p.Nominal = *n

@@ -88,8 +88,8 @@ func TestInfo(t *testing.T) {
 	}{
 		{"inputs", i.In, []master.Port{{Name: "ud", Discrete: true}, {Name: "u", Unit: "m"}}},
 		{"outputs", i.Out, []master.Port{{Name: "y"}, {Name: "x", Unit: "km", Nominal: 100}, {Name: "q"}, {Name: "echo_ud", Discrete: true}}},
-		{"discrete inputs", i.DiscreteIn, []master.Port{{Name: "s", Kind: master.String}, {Name: "mode", Kind: master.Integer}, {Name: "b", Kind: master.Boolean}}},
-		{"discrete outputs", i.DiscreteOut, []master.Port{{Name: "echo_mode", Kind: master.Integer}, {Name: "not_b", Kind: master.Boolean}, {Name: "quoted", Kind: master.String}}},
+		{"discrete inputs", i.DiscreteIn, []master.Port{{Name: "s", Kind: master.String}, {Name: "mode", Kind: master.Integer, Low: math.MinInt32, High: math.MaxInt32}, {Name: "b", Kind: master.Boolean}}},
+		{"discrete outputs", i.DiscreteOut, []master.Port{{Name: "echo_mode", Kind: master.Integer, Low: math.MinInt32, High: math.MaxInt32}, {Name: "not_b", Kind: master.Boolean}, {Name: "quoted", Kind: master.String}}},
 		{"watched", i.Watch, []master.Port{{Name: "w"}, {Name: "odd", Kind: master.Boolean}}},
 		{"start", i.StartIn, []float64{0.25, 7}},
 		{"discrete start", *i.StartDiscreteIn, master.Values{Real: []float64{}, Integer: []int64{3}, Boolean: []bool{true}, String: []string{"abc"}}},

@@ -99,7 +99,7 @@ func Table(name string, t *record.Signals) (master.Subsystem, error) {
 	columns := make([]func(float64) master.Scalar, len(t.Names))
 	for k, n := range t.Names {
 		var err error
-		if columns[k], err = t.Replay(n, master.Real, false); err != nil {
+		if columns[k], err = t.Replay(n, master.Port{}); err != nil {
 			return nil, err
 		}
 	}

@@ -43,10 +43,8 @@ type realColumn struct {
 }
 
 type discreteColumn struct {
-	kind master.Kind
-	col  int
-	at   int // among the values of the kind
-	text []string
+	at    int // among the values of the kind
+	value func(row int) master.Scalar
 }
 
 var (
@@ -56,8 +54,8 @@ var (
 
 // BindInputs binds each column of s to the input of sys with its name "component.variable".
 // It returns the first twenty errors: columns that name no input or a connected one, and
-// cells that are not values of the input's type. Reals must be finite; Booleans are 0, 1, false
-// or true.
+// cells that are not values of the input's type and range. Reals must be finite; Booleans are 0, 1, false
+// or true; Binaries are hexadecimal.
 func BindInputs(s *Signals, sys *master.System) (*Inputs, error) {
 	in := &Inputs{signals: s, columnOf: map[int]realColumn{}, discrete: make([][]discreteColumn, len(sys.Infos))}
 	inputs := inputsOf(sys)
@@ -120,12 +118,11 @@ func (in *Inputs) bind(sys *master.System, col int, to input) (err error) {
 		if sys.DiscreteConnected(to.sub, to.k) {
 			return connected()
 		}
-		d := discreteColumn{kind: info.DiscreteIn[to.k].Kind, col: col, at: to.at}
-		d.text, err = s.readDiscrete(col, d.kind)
-		in.discrete[to.sub] = append(in.discrete[to.sub], d)
-		in.findJumps(to.sub, col, func(row int) bool {
-			return d.text != nil && d.text[row] != d.text[row-1] || d.text == nil && s.columns[col][row] != s.columns[col][row-1]
-		})
+		value, err := s.held(col, info.DiscreteIn[to.k])
+		if err == nil {
+			in.discrete[to.sub] = append(in.discrete[to.sub], discreteColumn{to.at, value})
+			in.findJumps(to.sub, col, func(row int) bool { return value(row) != value(row-1) })
+		}
 		return err
 	}
 	u := sys.InAt[to.sub] + to.k
@@ -138,7 +135,7 @@ func (in *Inputs) bind(sys *master.System, col int, to input) (err error) {
 	in.findJumps(to.sub, col, func(row int) bool {
 		return s.columns[col][row] != s.columns[col][row-1] && (held || s.Times[row] == s.Times[row-1])
 	})
-	if err := s.check(col, master.Real, len(s.Times)); err != nil || held {
+	if err := s.check(col, info.In[to.k], len(s.Times)); err != nil || held {
 		return err
 	}
 	big := s.bends(col, coarse)
@@ -287,14 +284,13 @@ func (in *Inputs) Discrete(sub int, t float64, v *master.Values) {
 	}
 	row := max(in.at(t), 0)
 	for _, d := range in.discrete[sub] {
-		value := in.signals.columns[d.col][row]
-		switch d.kind {
+		switch value := d.value(row); value.Kind {
 		case master.Integer:
-			v.Integer[d.at] = int64(value)
+			v.Integer[d.at] = value.Integer
 		case master.Boolean:
-			v.Boolean[d.at] = value == 1
+			v.Boolean[d.at] = value.Boolean
 		case master.String:
-			v.String[d.at] = d.text[row]
+			v.String[d.at] = value.Text
 		}
 	}
 }
@@ -345,7 +341,7 @@ func BindHistory(s *Signals, sys *master.System, start float64, points int) ([]m
 		var err error
 		if ok {
 			cols[i] = col
-			err = s.check(col, master.Real, rows)
+			err = s.check(col, master.Port{}, rows)
 		} else {
 			err = fmt.Errorf("%s:1: a history must contain every output that feeds an extrapolated input, and there is no column %q%s",
 				s.Path, name, diag.DidYouMean(name, s.Names))
@@ -386,12 +382,4 @@ func inputHint(sys *master.System, name string) string {
 		}
 	}
 	return diag.DidYouMean(name, inputs)
-}
-
-// readDiscrete checks a column for a kind; text has the cells of a column of Strings.
-func (s *Signals) readDiscrete(col int, kind master.Kind) (text []string, err error) {
-	if kind == master.String {
-		return s.cells(col), nil
-	}
-	return nil, s.check(col, kind, len(s.Times))
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"io"
 	"math"
@@ -23,8 +24,9 @@ type csvEncoder struct {
 
 // columnRun is a run of columns of one kind whose values are adjacent in a block.
 type columnRun struct {
-	kind  master.Kind
-	at, n int
+	kind   master.Kind
+	binary bool
+	at, n  int
 }
 
 // csvWorker holds the buffers of one worker.
@@ -60,11 +62,11 @@ func newCSVEncoder(l *layout) *csvEncoder {
 
 // addRun adds a column to the runs.
 func addRun(runs []columnRun, c column) []columnRun {
-	if n := len(runs); n > 0 && runs[n-1].kind == c.kind && runs[n-1].at+runs[n-1].n == c.at {
+	if n := len(runs); n > 0 && runs[n-1] == (columnRun{c.kind, c.binary, runs[n-1].at, c.at - runs[n-1].at}) {
 		runs[n-1].n++
 		return runs
 	}
-	return append(runs, columnRun{c.kind, c.at, 1})
+	return append(runs, columnRun{c.kind, c.binary, c.at, 1})
 }
 
 func (e *csvEncoder) begin() ([]byte, error) { return e.header, nil }
@@ -112,7 +114,11 @@ func (e *csvEncoder) encode(worker int, b block) (piece, error) {
 				case master.Boolean:
 					out = append(out, ',', '0'+b.boolean[r*nb+at]&1)
 				case master.String:
-					out = appendField(append(out, ','), b.string(b.str[r*ns+at]))
+					if out = append(out, ','); run.binary {
+						out = hex.AppendEncode(out, []byte(b.string(b.str[r*ns+at])))
+					} else {
+						out = appendField(out, b.string(b.str[r*ns+at]))
+					}
 				}
 			}
 		}

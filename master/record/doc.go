@@ -18,7 +18,7 @@
 // [CSV] begins with a header. Fields are quoted according to RFC 4180; lines end with a line
 // feed. A Real is the shortest decimal number that reads back to the same bits, NaN, Inf or
 // -Inf; an Integer or an enumeration is a whole number; a Boolean is 0 or 1; a String is
-// written unchanged.
+// written unchanged, a Binary as hexadecimal digits, also in Parquet.
 //
 // [Parquet] has a float64 for a Real, an int64 for an Integer or an enumeration, a Boolean, and a
 // UTF-8 string, with U+FFFD for invalid bytes; no nulls. The entry macrostep.columns of its

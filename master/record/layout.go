@@ -19,6 +19,7 @@ type layout struct {
 type column struct {
 	name, unit string
 	kind       master.Kind
+	binary     bool        // its strings are written in hexadecimal
 	at         int         // index among the columns of the kind
 	about      Description // for formats with column metadata
 	held       bool        // it changes only at communication points
@@ -74,7 +75,8 @@ func (l *layout) addColumn(c column) (to int) {
 
 // add appends a column with its source.
 func (l *layout) add(name string, p master.Port, from source, sub, at int) {
-	to := l.addColumn(column{name: name, unit: p.Unit, kind: p.Kind, held: p.Kind != master.Real || p.Discrete})
+	held := p.Kind != master.Real || p.Discrete
+	to := l.addColumn(column{name: name, unit: p.Unit, kind: p.Kind, binary: p.Binary, held: held})
 	if n := len(l.segments); n > 0 {
 		s := &l.segments[n-1]
 		if s.by == nil && s.from == from && s.kind == p.Kind && (s.sub == sub || from <= fromMeasured) && s.at+s.n == at && s.to+s.n == to {

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,7 +151,11 @@ func (e *parquetEncoder) plain(c column, b block) []byte {
 	}
 	e.text = e.text[:0]
 	for r := range b.rows {
-		s := strings.ToValidUTF8(b.string(b.str[r*e.layout.count[master.String]+c.at]), "\ufffd")
+		s := b.string(b.str[r*e.layout.count[master.String]+c.at])
+		if c.binary {
+			s = hex.EncodeToString([]byte(s))
+		}
+		s = strings.ToValidUTF8(s, "\ufffd")
 		e.text = append(binary.LittleEndian.AppendUint32(e.text, uint32(len(s))), s...)
 	}
 	return e.text

@@ -7,36 +7,24 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Replay returns a column as a function of time (s): a Real is linear between rows, or held
-// if held is set; the other kinds are held. It has the first value before the first row and
-// the last value after the last row. The cells must be values of the kind; errors name file,
-// line and column.
-func (s *Signals) Replay(column string, kind master.Kind, held bool) (func(t float64) master.Scalar, error) {
+// Replay returns a column as a function of time (s): a Real that is not discrete is linear between rows, all else is
+// held. It has the first value before the first row and the last value after the last row. The cells must be values
+// of the port; errors name file, line and column.
+func (s *Signals) Replay(column string, p master.Port) (func(t float64) master.Scalar, error) {
 	col, err := s.find(column)
 	if err != nil {
 		return nil, err
 	}
-	text, err := s.readDiscrete(col, kind)
+	value, err := s.held(col, p)
 	if err != nil {
 		return nil, err
 	}
 	return func(t float64) master.Scalar {
 		row := s.row(t)
-		if kind == master.Real && !held {
-			return master.Scalar{Kind: kind, Real: s.linear(col, row, t)}
+		if p.Kind == master.Real && !p.Discrete {
+			return master.Scalar{Real: s.linear(col, row, t)}
 		}
-		row = max(row, 0)
-		if kind == master.String {
-			return master.Scalar{Kind: kind, Text: text[row]}
-		}
-		v := s.columns[col][row]
-		switch kind {
-		case master.Integer:
-			return master.Scalar{Kind: kind, Integer: int64(v)}
-		case master.Boolean:
-			return master.Scalar{Kind: kind, Boolean: v == 1}
-		}
-		return master.Scalar{Kind: kind, Real: v}
+		return value(max(row, 0))
 	}, nil
 }
 

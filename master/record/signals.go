@@ -2,10 +2,12 @@ package record
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"os"
 	"slices"
 	"sort"
@@ -27,17 +29,17 @@ type Signals struct {
 
 	index   map[string]int // columns by name
 	columns [][]float64    // by column and row; NaN if the cell is no number
-	source  []int          // column of table, by column
-	table   *results.Table // with lines and cells
+	texts   [][]string     // the same, exact; nil = the cells are numbers of a binary file
+	table   *results.Table // with lines
 
 	mu   sync.Mutex
-	good map[checked]bool // columns whose cells are all values of a kind
+	good map[checked]bool // columns whose cells are all values of a port
 }
 
-// checked is a column and the kind that its cells were checked for.
+// checked is a column and the port that its cells were checked for.
 type checked struct {
 	col  int
-	kind master.Kind
+	port master.Port
 }
 
 // mostErrors is the maximum number of errors reported for one table.
@@ -68,7 +70,7 @@ func parseSignals(ctx context.Context, raw []byte, path string) (*Signals, error
 			named += " [" + c.Unit + "]"
 		}
 		s.Named = append(s.Named, named)
-		s.Names, s.columns, s.source = append(s.Names, c.Name), append(s.columns, c.Values), append(s.source, i)
+		s.Names, s.columns, s.texts = append(s.Names, c.Name), append(s.columns, c.Values), append(s.texts, c.Cells)
 	}
 	return s, nil
 }
@@ -111,8 +113,9 @@ func (s *Signals) Items(by map[string]map[string]int64) error {
 			}
 			continue
 		}
+		s.texts[col] = make([]string, len(values))
 		for row, n := range values {
-			s.columns[col][row] = float64(n)
+			s.columns[col][row], s.texts[col][row] = float64(n), strconv.FormatInt(n, 10)
 		}
 	}
 	return errors.Join(errs...)
@@ -121,8 +124,8 @@ func (s *Signals) Items(by map[string]map[string]int64) error {
 // items returns the numbers of the items in a column.
 func (s *Signals) items(col int, items map[string]int64) ([]int64, error) {
 	out := make([]int64, 0, len(s.Times))
-	for row, cell := range s.cells(col) {
-		n, err := Item(strings.TrimSpace(cell), items)
+	for row := range s.Times {
+		n, err := Item(strings.TrimSpace(s.cell(col, row)), items)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %s: %w", s.Path, s.table.Lines[row], s.Names[col], err)
 		}
@@ -138,8 +141,9 @@ func Item(text string, items map[string]int64) (int64, error) {
 		return n, nil
 	}
 	if v, err := parseNumber(text); err == nil {
+		given, whole := integer(v, text)
 		for _, n := range items {
-			if float64(n) == v {
+			if whole && n == given {
 				return n, nil
 			}
 		}
@@ -161,7 +165,7 @@ type Derived struct {
 func (s *Signals) Expand(by map[string][]Derived) error {
 	var names []string
 	var columns [][]float64
-	var source []int
+	var texts [][]string
 	index := make(map[string]int, len(s.Names))
 	for col, name := range s.Names {
 		list, replaced := by[s.Named[col]]
@@ -173,55 +177,64 @@ func (s *Signals) Expand(by map[string][]Derived) error {
 				return fmt.Errorf("%s:1: %s is given twice, by the column %q and by another; remove one",
 					s.Path, d.Name, name)
 			}
-			values := s.columns[col]
+			values, text := s.columns[col], s.texts[col]
 			if d.Gain != 1 || d.Offset != 0 || d.Map != nil {
-				values = slices.Clone(values)
-				for i, v := range values {
-					values[i] = d.of(v)
+				values, text = slices.Clone(values), make([]string, len(values))
+				for row, v := range values {
+					values[row], text[row] = d.of(v, s.cell(col, row))
 				}
 			}
 			index[d.Name] = len(names)
-			names, columns, source = append(names, d.Name), append(columns, values), append(source, s.source[col])
+			names, columns, texts = append(names, d.Name), append(columns, values), append(texts, text)
 		}
 	}
-	s.Names, s.Named, s.columns, s.source, s.index = names, slices.Clone(names), columns, source, index
+	s.Names, s.Named, s.columns, s.texts, s.index = names, slices.Clone(names), columns, texts, index
 	clear(s.good)
 	return nil
 }
 
-func (d *Derived) of(v float64) float64 {
-	if d.Map == nil {
-		return d.Gain*v + d.Offset
-	}
-	if n := int64(v); float64(n) == v {
+// of returns the value derived from a number, and its text.
+func (d *Derived) of(v float64, text string) (float64, string) {
+	if n, whole := integer(v, text); d.Map != nil && whole {
 		if to, ok := d.Map[n]; ok {
-			return float64(to)
+			return float64(to), strconv.FormatInt(to, 10)
 		}
 	}
-	return v
+	if v != v || d.Map != nil {
+		return v, text
+	}
+	v = d.Gain*v + d.Offset
+	return v, string(appendReal(nil, v))
 }
 
-// cells returns the texts of column col in the file.
-func (s *Signals) cells(col int) []string {
-	if c := s.table.Columns[s.source[col]]; c.Cells != nil {
-		return c.Cells
+// text returns a cell; "" if it is a number of a binary file.
+func (s *Signals) text(col, row int) string {
+	if s.texts[col] == nil {
+		return ""
 	}
-	out := make([]string, len(s.Times)) // of a binary file
-	for row := range out {
-		out[row] = s.cell(col, row)
-	}
-	return out
+	return s.texts[col][row]
 }
 
+// cell is like text, but also writes a number of a binary file.
 func (s *Signals) cell(col, row int) string {
-	switch c := s.table.Columns[s.source[col]]; {
-	case c.Cells != nil:
-		return c.Cells[row]
-	case c.Text:
-		return "text"
-	default:
-		return string(appendReal(nil, c.Values[row]))
+	if s.texts[col] == nil {
+		return string(appendReal(nil, s.columns[col][row]))
 	}
+	return s.texts[col][row]
+}
+
+// integer returns the whole number in a cell of which v is the nearest float64; the text is needed where that is not
+// exact.
+func integer(v float64, text string) (n int64, whole bool) {
+	if math.Abs(v) < 1<<53 {
+		return int64(v), v == math.Trunc(v)
+	}
+	f, _, err := big.ParseFloat(strings.TrimSpace(text), 10, 128, big.ToNearestEven)
+	if err != nil {
+		return 0, false
+	}
+	n, off := f.Int64()
+	return n, off == big.Exact && float64(n) == v
 }
 
 // parseNumber reads a decimal number, NaN or Inf. It refuses hexadecimal numbers and
@@ -269,32 +282,46 @@ func (s *Signals) linear(col, row int, t float64) float64 {
 	return float64(v[row]*(1-share)) + float64(v[row+1]*share)
 }
 
-// check returns an error for the first cell of column col, in the first rows, that is not a
-// value of the kind.
-func (s *Signals) check(col int, kind master.Kind, rows int) error {
+// check returns an error for the first cell of column col, in the first rows, that is not a value of the port.
+func (s *Signals) check(col int, p master.Port, rows int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.good[checked{col, kind}] {
+	if s.good[checked{col, p}] {
 		return nil
 	}
-	for i, v := range s.columns[col][:rows] {
-		if !holds[kind].ok(v) {
+	for row := range rows {
+		if _, ok := s.value(col, row, p); !ok {
 			return fmt.Errorf("%s:%d: %s: %q is not %s; correct the cell",
-				s.Path, s.table.Lines[i], s.Names[col], s.cell(col, i), holds[kind].what)
+				s.Path, s.table.Lines[row], s.Names[col], s.cell(col, row), p.Values())
 		}
 	}
-	s.good[checked{col, kind}] = rows == len(s.Times)
+	s.good[checked{col, p}] = rows == len(s.Times)
 	return nil
 }
 
-// holds has, for each kind, the condition on the value of a cell.
-var holds = [...]struct {
-	what string
-	ok   func(v float64) bool
-}{
-	master.Real: {"a finite number", func(v float64) bool { return v-v == 0 }},
-	master.Integer: {"a whole number of 32 bits", func(v float64) bool {
-		return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
-	}},
-	master.Boolean: {"0, 1, false or true", func(v float64) bool { return v == 0 || v == 1 }},
+// held returns a column as a function of its rows, after a check.
+func (s *Signals) held(col int, p master.Port) (func(row int) master.Scalar, error) {
+	return func(row int) master.Scalar {
+		v, _ := s.value(col, row, p)
+		return v
+	}, s.check(col, p, len(s.Times))
+}
+
+// value returns a cell as a value of a port, if it is one.
+func (s *Signals) value(col, row int, p master.Port) (out master.Scalar, ok bool) {
+	v := s.columns[col][row]
+	switch out.Kind = p.Kind; p.Kind {
+	case master.Real:
+		out.Real, ok = v, true
+	case master.Integer:
+		out.Integer, ok = integer(v, s.text(col, row))
+	case master.Boolean:
+		out.Boolean, ok = v == 1, v == 0 || v == 1
+	case master.String:
+		if out.Text, ok = s.text(col, row), s.texts[col] != nil; ok && p.Binary {
+			b, err := hex.DecodeString(strings.TrimSpace(out.Text))
+			out.Text, ok = string(b), err == nil
+		}
+	}
+	return out, ok && p.Fits(out)
 }

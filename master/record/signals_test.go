@@ -205,7 +205,7 @@ func FuzzSignals(f *testing.F) {
 		}
 		for col := range s.Names {
 			s.At(col, at)
-			if cells := s.cells(col); len(cells) != len(s.Times) {
+			if cells := s.texts[col]; len(cells) != len(s.Times) {
 				t.Errorf("%d cells for %d rows", len(cells), len(s.Times))
 			}
 		}
@@ -256,15 +256,16 @@ func TestSignalsErrors(t *testing.T) {
 		refused(t, text, err, want)
 	}
 	for text, want := range map[string]string{
-		"time,all.fre\n0,1\n":       `in.csv:1: no input is called "all.fre"; did you mean "all.free"?`,
-		"time,all.y\n0,1\n":         `no input is called "all.y"; it is an output, remove the column`,
-		"time,sys.inner.u\n0,1\n":   "in.csv:1: sys.inner.u is connected; only free inputs can be given, remove the column",
-		"time,all.gear\n0,1\n":      "all.gear is connected",
-		"time,all.free\n0,1\n1,\n":  `in.csv:3: all.free: "" is not a finite number`,
-		"time,all.free\n0,NaN\n":    `in.csv:2: all.free: "NaN" is not a finite number`,
-		"time,all.mode\n0,1.5\n":    `in.csv:2: all.mode: "1.5" is not a whole number of 32 bits`,
-		"time,all.mode\n0,3e9\n":    "is not a whole number of 32 bits",
-		"time,all.on\n0,1\n1,yes\n": `in.csv:3: all.on: "yes" is not 0, 1, false or true`,
+		"time,all.fre\n0,1\n":                             `in.csv:1: no input is called "all.fre"; did you mean "all.free"?`,
+		"time,all.y\n0,1\n":                               `no input is called "all.y"; it is an output, remove the column`,
+		"time,sys.inner.u\n0,1\n":                         "in.csv:1: sys.inner.u is connected; only free inputs can be given, remove the column",
+		"time,all.gear\n0,1\n":                            "all.gear is connected",
+		"time,all.free\n0,1\n1,\n":                        `in.csv:3: all.free: "" is not a finite number`,
+		"time,all.free\n0,NaN\n":                          `in.csv:2: all.free: "NaN" is not a finite number`,
+		"time,all.mode\n0,1.5\n":                          `in.csv:2: all.mode: "1.5" is not a whole number from -9223372036854775808 to 9223372036854775807; correct the cell`,
+		"time,all.mode\n0,1e19\n":                         `"1e19" is not a whole number from`,
+		"time,all.mode\n0,9.5e15\n1,9007199254740993.5\n": `in.csv:3: all.mode: "9007199254740993.5" is not a whole number`,
+		"time,all.on\n0,1\n1,yes\n":                       `in.csv:3: all.on: "yes" is not true or false`,
 	} {
 		_, err := BindInputs(table(t, text), testSystem(t))
 		refused(t, text, err, want)
@@ -382,22 +383,85 @@ func TestSignalsOfEveryFormat(t *testing.T) {
 		if len(s.Times) != 9 || s.At(y, 0.5) != math.Sin(4) || s.At(n, 1) != -8 {
 			t.Errorf("%v: %v, %g, %g", f, s.Times, s.At(y, 0.5), s.At(n, 1))
 		}
-		if err := errors.Join(s.check(y, master.Real, 9), s.check(n, master.Integer, 9), s.check(ok, master.Boolean, 9)); err != nil {
+		if err := errors.Join(s.check(y, master.Port{Kind: master.Real}, 9), s.check(n, master.Port{Kind: master.Integer}, 9), s.check(ok, master.Port{Kind: master.Boolean}, 9)); err != nil {
 			t.Error(err)
 		}
 		line := map[Format]string{CSV: ":2:", Parquet: ":1:", MAT: ":1:"}[f] // of the first row
-		if err := s.check(never, master.Real, 9); err == nil || !strings.Contains(err.Error(), path+line+` bare.c: "NaN" is not a finite number`) {
+		if err := s.check(never, master.Port{Kind: master.Real}, 9); err == nil || !strings.Contains(err.Error(), path+line+` bare.c: "NaN" is not a finite number`) {
 			t.Errorf("%v: %v", f, err)
 		}
-		if text, recorded := s.Column("all.s"); recorded != (f != MAT) || recorded && s.check(text, master.Integer, 9) == nil {
+		if text, recorded := s.Column("all.s"); recorded != (f != MAT) || recorded && s.check(text, master.Port{Kind: master.Integer}, 9) == nil {
 			t.Errorf("%v: a column of texts is taken for numbers", f)
 		}
 		must(t, s.Expand(map[string][]Derived{"all.y": {{Name: "b.y", Gain: 2}, {Name: "c.y", Gain: 1, Offset: 1}}}))
 		if twice, _ := s.Column("b.y"); s.At(twice, 0.5) != 2*math.Sin(4) {
 			t.Errorf("%v: %g", f, s.At(twice, 0.5))
 		}
-		if never, _ := s.Column("bare.c"); !strings.Contains(fmt.Sprint(s.check(never, master.Real, 9)), `"NaN"`) {
+		if never, _ := s.Column("bare.c"); !strings.Contains(fmt.Sprint(s.check(never, master.Port{Kind: master.Real}, 9)), `"NaN"`) {
 			t.Errorf("%v: the cells of bare.c are others after Expand", f)
 		}
+	}
+}
+
+// Integers, items and bytes of a table have all their bits, also in a table that was recorded, and lie in the range
+// of the type.
+func TestExactCells(t *testing.T) {
+	kinds := []master.Port{{Name: "n", Kind: master.Integer}, {Name: "b", Kind: master.String, Binary: true}, {Name: "s", Kind: master.String}}
+	sub := &still{master.Info{Name: "a", DiscreteIn: kinds}}
+	sys, err := master.NewSystem([]master.Subsystem{sub}, nil)
+	must(t, err)
+	const least, most, odd = math.MinInt64, math.MaxInt64, 1<<53 + 1
+	want := []master.Values{
+		{Integer: []int64{least}, String: []string{"\x00\xff", "x"}}, {Integer: []int64{most - 1}, String: []string{"", ","}},
+		{Integer: []int64{most}, String: []string{"a", ""}}, {Integer: []int64{odd}, String: []string{"a", ""}}, {Integer: []int64{1e18}, String: []string{"a", ""}},
+	}
+	play := func(s *Signals) {
+		t.Helper()
+		in, err := BindInputs(s, sys)
+		must(t, err)
+		for k := range want {
+			v := master.NewValues(kinds)
+			if in.Discrete(0, float64(k), &v); !slices.Equal(v.Integer, want[k].Integer) || !slices.Equal(v.String, want[k].String) {
+				t.Errorf("%s at %d: %v, want %v", s.Path, k, v, want[k])
+			}
+			n, err := s.Replay("a.n", kinds[0])
+			if must(t, err); n(float64(k)).Integer != want[k].Integer[0] {
+				t.Errorf("%s at %d: replays %v", s.Path, k, n(float64(k)))
+			}
+		}
+		if next := in.NextEvent(1); next != 2 {
+			t.Errorf("the jump by 1 at 2 s is not seen before %g s", next)
+		}
+	}
+	play(table(t, fmt.Sprintf("time,a.n,a.b,a.s\n0,%d,00fF,x\n1,%d,,\",\"\n2,%d,61,\n3,%d,61,\n4,1e18,61,\n", least, most-1, most, odd)))
+	for _, f := range []Format{CSV, Parquet} {
+		path := filepath.Join(t.TempDir(), "r")
+		c := begun(t, sys, path, Options{Format: f})
+		for k := range want {
+			must(t, c.Record(&master.Point{T: float64(k), DiscreteIn: want[k : k+1], DiscreteOut: make([]master.Values, 1), Watch: make([]master.Values, 1)}))
+		}
+		must(t, c.End(master.Result{}))
+		s, err := ReadSignals(t.Context(), path)
+		must(t, err)
+		play(s)
+	}
+	items := map[string]int64{"even": odd - 1, "odd": odd}
+	s := table(t, fmt.Sprintf("time,e,m\n0,odd,%d\n1,%d,%d\n", odd, odd, odd-1))
+	must(t, s.Items(map[string]map[string]int64{"e": items}))
+	must(t, s.Expand(map[string][]Derived{"m": {{Name: "to", Gain: 1, Map: map[int64]int64{odd: most}}}}))
+	for name, want := range map[string][2]int64{"e": {odd, odd}, "to": {most, odd - 1}} {
+		at, err := s.Replay(name, kinds[0])
+		if must(t, err); at(0).Integer != want[0] || at(1).Integer != want[1] {
+			t.Errorf("%s is %v, %v, want %d", name, at(0), at(1), want)
+		}
+	}
+	for text, p := range map[string]master.Port{
+		`"200" is not a whole number from -128 to 127`:                 {Kind: master.Integer, Low: -128, High: 127},
+		`"18446744073709551615" is not a whole number from 0 to 9223`:  {Kind: master.Integer, High: most},
+		`"0f0" is not a list of bytes, each of two hexadecimal digits`: {Kind: master.String, Binary: true},
+		`"1e39" is not a finite number of 32 bits`:                     {Single: true},
+	} {
+		_, err := table(t, "time,x\n0,11\n1,"+strings.Split(text, `"`)[1]+"\n").Replay("x", p)
+		refused(t, text, err, "in.csv:3: x: "+text)
 	}
 }

@@ -78,6 +78,14 @@ func TestReadParquet(t *testing.T) {
 	if _, err := parseText(string(raw), ReadOptions{TimeColumn: "a.n"}); err == nil || !strings.Contains(err.Error(), "the time in row 2 is NaN") {
 		t.Error(err)
 	}
+	got, err = parseText(string(raw), ReadOptions{Cells: true})
+	must(t, err)
+	for _, c := range got.Columns {
+		want := map[string][]string{"a.n": {"18446744073709551615", "", "7", "7"}, "name": {"a", "", "", ""}}[c.Name]
+		if !slices.Equal(c.Cells, want) {
+			t.Errorf("cells of %s: %q, want %q", c.Name, c.Cells, want)
+		}
+	}
 	damaged(t, raw)
 }
 

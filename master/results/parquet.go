@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -70,15 +71,18 @@ func (s *parquetSource) read(p *parser) error {
 		if c.Unit == "" {
 			c.Unit = about[c.Name]["unit"]
 		}
-		number := numberOf(leaf)
+		number, text := numberOf(leaf), textOf(leaf, p.options)
 		if number == nil {
 			p.texts[i]++
-			continue
+			if text == nil {
+				continue
+			}
+			number = func(parquet.Value) float64 { return math.NaN() }
 		}
 		rows := s.rows()
 		c.Values = make([]float64, 0, min(rows, 1<<20)) // the number of rows may be wrong
 		for _, g := range s.file.RowGroups() {
-			if err := appendChunk(c, g.ColumnChunks()[i], number, buffer, rows); err != nil {
+			if err := appendChunk(c, g.ColumnChunks()[i], number, text, buffer, rows); err != nil {
 				return fmt.Errorf("column %s: %w", c.Name, err)
 			}
 		}
@@ -92,8 +96,10 @@ func (s *parquetSource) read(p *parser) error {
 	return nil
 }
 
-// appendChunk appends the values of a column in a row group, to at most so many in all.
-func appendChunk(c *Column, chunk parquet.ColumnChunk, number func(parquet.Value) float64, buffer []parquet.Value, most int) error {
+// appendChunk appends the values of a column in a row group, to at most so many in all, and their texts unless
+// text is nil.
+func appendChunk(c *Column, chunk parquet.ColumnChunk, number func(parquet.Value) float64,
+	text func(parquet.Value) string, buffer []parquet.Value, most int) error {
 	pages := chunk.Pages()
 	defer pages.Close()
 	for {
@@ -107,11 +113,17 @@ func appendChunk(c *Column, chunk parquet.ColumnChunk, number func(parquet.Value
 		for values := page.Values(); ; {
 			n, err := values.ReadValues(buffer)
 			for _, v := range buffer[:n] {
-				at := math.NaN()
+				at, cell := math.NaN(), ""
 				if !v.IsNull() {
 					at = number(v)
 				}
-				c.Values = append(c.Values, at)
+				if c.Values = append(c.Values, at); text == nil {
+					continue
+				}
+				if !v.IsNull() {
+					cell = text(v)
+				}
+				c.Cells = append(c.Cells, cell)
 			}
 			if len(c.Values) > most {
 				return fmt.Errorf("it has more than %d values", most)
@@ -128,6 +140,31 @@ func appendChunk(c *Column, chunk parquet.ColumnChunk, number func(parquet.Value
 		}
 		parquet.Release(page)
 	}
+}
+
+// textOf returns the function that makes a text of a value of a column; nil = there are no cells, or its numbers are
+// exact.
+func textOf(c *parquet.Column, o ReadOptions) func(parquet.Value) string {
+	if !o.Cells || c.MaxRepetitionLevel() > 0 {
+		return nil
+	}
+	signed := c.Type().Kind() == parquet.Int64
+	if l := c.Type().LogicalType(); l != nil {
+		switch l := l.Value.(type) {
+		case *format.StringType:
+			return parquet.Value.String
+		case *format.IntType:
+			if signed && !l.IsSigned {
+				return func(v parquet.Value) string { return strconv.FormatUint(v.Uint64(), 10) }
+			}
+		default:
+			return nil
+		}
+	}
+	if signed {
+		return parquet.Value.String
+	}
+	return nil
 }
 
 // numberOf returns the function that makes a number of a value of a column; nil = the column holds no numbers.

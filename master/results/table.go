@@ -37,7 +37,9 @@ type Column struct {
 	Text   bool      // some cells are no numbers
 	Odd    string    // the first of these cells with its line, for messages; "" = unknown
 	Digits int       // maximum number of significant digits
-	Cells  []string  // with ReadOptions.Cells, the text by row; Values is never nil then
+	// Cells is, with ReadOptions.Cells, the text by row; of a binary file only of integers and texts. Values is never
+	// nil then.
+	Cells []string
 }
 
 // ReadOptions are the options of Read. The zero value reads all variables of a file with a column

@@ -12,11 +12,11 @@ import (
 )
 
 // lamp is a subsystem that repeats a whole number.
-type lamp struct{ in, out int64 }
+type lamp struct{ in, out, low, high int64 }
 
 func (l *lamp) Info() *master.Info {
 	return &master.Info{Name: "lamp", Caps: master.Caps{VariableStep: true},
-		DiscreteIn: []master.Port{{Name: "set", Kind: master.Integer}}, DiscreteOut: []master.Port{{Name: "colour", Kind: master.Integer}}}
+		DiscreteIn: []master.Port{{Name: "set", Kind: master.Integer, Low: l.low, High: l.high}}, DiscreteOut: []master.Port{{Name: "colour", Kind: master.Integer}}}
 }
 func (l *lamp) SetInputs([]float64) error          { return nil }
 func (l *lamp) Outputs([]float64) error            { return nil }
@@ -81,5 +81,56 @@ expect:
 		if _, err := play(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, not %s", text, err, want)
 		}
+	}
+}
+
+// Integers of 64 bits are set, compared and expected to the last digit, within the range of the variable.
+func TestIntegers(t *testing.T) {
+	play := func(text string, l *lamp) error {
+		t.Helper()
+		s, err := parse(t.Context(), "x.yaml", []byte(text))
+		must(t, err)
+		sys, err := master.NewSystem([]master.Subsystem{l}, nil)
+		must(t, err)
+		c, err := algorithms.New("explicit", nil)
+		must(t, err)
+		p := s.Play()
+		run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{p}})
+		if err != nil {
+			return err
+		}
+		_, err = run.Run(t.Context())
+		must(t, err)
+		return p.Err()
+	}
+	const events = `
+events:
+  - {at: 0, set: {lamp.set: 9007199254740992}}
+  - {when: lamp.colour == 9007199254740993, set: {lamp.set: 2}}
+  - {at: 0.3, set: {lamp.set: 9007199254740993}}
+  - {when: lamp.colour > 9007199254740992, set: {lamp.set: -9223372036854775808}}
+expect:
+`
+	if err := play(events+`
+  - {variable: lamp.colour, at: 0.3, value: 9007199254740992}
+  - {variable: lamp.colour, at: 0.4, value: 9007199254740993}
+  - {variable: lamp.colour, at: 0.9, value: -9223372036854775808}
+`, &lamp{}); err != nil {
+		t.Error(err) // of two events at 0.4 s the last one counts
+	}
+	for text, want := range map[string]string{
+		events + "  - {variable: lamp.colour, at: 0.2, value: 9007199254740993}":                "x.yaml:8: lamp.colour is 9007199254740992 at t = 0.2 s; expected is lamp.colour = 9007199254740993 at",
+		events + "  - {variable: lamp.colour, at: 0.2, max: 9007199254740992}":                  "x.yaml:8: lamp.colour: limits of an Integer are exact only below 2^53; give a value without tolerance",
+		events + "  - {variable: lamp.colour, at: 0.2, value: 9e15, tolerance: 1}":              `"9e15" is not a whole number from -9223372036854775808 to 9223372036854775807`,
+		events + "  - {variable: lamp.colour, at: 0.2, value: 10000000000000000, tolerance: 1}": "exact only below 2^53",
+		"events: [{at: 0.5, set: {lamp.set: 9223372036854775808}}]":                             `x.yaml:1: lamp.set: "9223372036854775808" is not a whole number from`,
+	} {
+		if err := play(text, &lamp{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	err := play("events: [{at: 0.5, set: {lamp.set: 200}}]", &lamp{low: -128, high: 127})
+	if want := `x.yaml:1: lamp.set: "200" is not a whole number from -128 to 127`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"cmp"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -151,7 +152,7 @@ func (b *binder) find(line int, name string) *master.Variable {
 
 // scalar converts a literal to a value of a variable.
 func (b *binder) scalar(line int, l literal, v *master.Variable) master.Scalar {
-	s, err := l.as(v.Port.Kind, b.items(v))
+	s, err := l.as(v.Port, b.items(v))
 	if err != nil {
 		b.fail(line, "%s: %v", v.Name, err)
 	}
@@ -215,7 +216,7 @@ func (b *binder) action(live *liveAction) {
 			if items := b.items(live.v); items != nil {
 				table, err = source.table.ReplayItems(live.column, items)
 			} else {
-				table, err = source.table.Replay(live.column, live.v.Port.Kind, live.v.Port.Discrete)
+				table, err = source.table.Replay(live.column, live.v.Port)
 			}
 			if err != nil {
 				b.fail(live.line, "%v", err)
@@ -257,36 +258,32 @@ func (p *Player) items(v *master.Variable) map[string]int64 {
 	return p.Items(v.Name)
 }
 
-// as converts the literal to a value of a kind, or of an enumeration with these items.
-func (l literal) as(kind master.Kind, items map[string]int64) (master.Scalar, error) {
-	s := master.Scalar{Kind: kind, Text: l.text}
-	var err error
+// as converts the literal to a value of a port, or of an enumeration with these items.
+func (l literal) as(p master.Port, items map[string]int64) (s master.Scalar, err error) {
+	s.Kind = p.Kind
 	switch {
 	case items != nil:
-		s.Text = ""
 		s.Integer, err = record.Item(l.text, items)
 		return s, err
-	case kind == master.String:
-		return s, nil
+	case p.Binary:
+		var b []byte
+		b, err = hex.DecodeString(l.text)
+		s.Text = string(b)
+	case p.Kind == master.String:
+		s.Text = l.text
 	case l.quoted:
 		err = strconv.ErrSyntax
-	case kind == master.Real:
-		if s.Real, err = strconv.ParseFloat(l.text, 64); err == nil && s.Real-s.Real != 0 {
-			err = strconv.ErrRange
-		}
-	case kind == master.Integer:
-		var v int64
-		v, err = strconv.ParseInt(l.text, 10, 32)
-		s.Integer = int64(v)
-	case kind == master.Boolean:
-		s.Boolean, err = l.text == "true", nil
-		if l.text != "true" && l.text != "false" {
-			err = strconv.ErrSyntax
-		}
+	case p.Kind == master.Real:
+		s.Real, err = strconv.ParseFloat(l.text, 64)
+	case p.Kind == master.Integer:
+		s.Integer, err = strconv.ParseInt(l.text, 10, 64)
+	case l.text == "true":
+		s.Boolean = true
+	case l.text != "false":
+		err = strconv.ErrSyntax
 	}
-	s.Text = ""
-	if err != nil {
-		return s, fmt.Errorf("%q is not %s", l.text, [...]string{"a finite number", "a whole number of 32 bits", "true or false"}[kind])
+	if err != nil || !p.Fits(s) {
+		return s, fmt.Errorf("%q is not %s", l.text, p.Values())
 	}
 	return s, nil
 }
@@ -396,7 +393,7 @@ func (c *liveCondition) holds() bool {
 	a, b := is.Real, c.value.Real
 	switch is.Kind {
 	case master.Integer:
-		a, b = float64(is.Integer), float64(c.value.Integer)
+		a, b = float64(cmp.Compare(is.Integer, c.value.Integer)), 0
 	case master.Boolean, master.String:
 		return (is == c.value) == (c.operator == "==")
 	}
@@ -596,9 +593,9 @@ func (j *judge) prepare(items map[string]int64) (err error) {
 	case j.bounded && kind != master.Real && kind != master.Integer:
 		return errors.New("it is not a number and cannot have bounds; give a value")
 	case j.bounded:
-		return nil
+		return j.exact()
 	}
-	if j.wanted, err = j.value.as(kind, items); err != nil {
+	if j.wanted, err = j.value.as(j.v.Port, items); err != nil {
 		return err
 	}
 	switch {
@@ -613,6 +610,18 @@ func (j *judge) prepare(items map[string]int64) (err error) {
 	}
 	within := j.tolerance + j.relative*math.Abs(j.wanted.Real)
 	j.low, j.high = j.wanted.Real-within, j.wanted.Real+within
+	return j.exact()
+}
+
+// equals reports whether one Integer is expected.
+func (j *judge) equals() bool { return j.v.Port.Kind == master.Integer && j.value != nil && !j.close }
+
+// exact returns an error if the limits of an Integer are so large that they are not exact.
+func (j *judge) exact() error {
+	large := func(limit float64) bool { return !math.IsInf(limit, 0) && math.Abs(limit) >= 1<<53 }
+	if j.v.Port.Kind == master.Integer && !j.equals() && (large(j.low) || large(j.high)) {
+		return errors.New("limits of an Integer are exact only below 2^53; give a value without tolerance")
+	}
 	return nil
 }
 
@@ -630,6 +639,9 @@ func (j *judge) off(s master.Scalar) float64 {
 	switch s.Kind {
 	case master.Integer:
 		v = float64(s.Integer)
+		if j.equals() && s.Integer != j.wanted.Integer {
+			return max(1, math.Abs(v-j.wanted.Real))
+		}
 	case master.Boolean, master.String:
 		if s == j.wanted {
 			return -1
@@ -767,7 +779,7 @@ func (j *judge) verdict(end float64, whole bool) record.Expectation {
 		return e
 	}
 	beyond := func(is master.Scalar, off float64) string {
-		if is.Kind == master.Boolean || is.Kind == master.String {
+		if is.Kind == master.Boolean || is.Kind == master.String || j.equals() {
 			return ""
 		}
 		return fmt.Sprintf(", %.4g beyond the limit of %.12g", off, j.limit(is))

@@ -213,7 +213,7 @@ func (r *ospReader) initialValues(n *ssp.Node) *ssp.ParameterSet {
 			v.Value.Real, err = xmltree.ParseValue(text)
 		case "Integer":
 			v.Value.Type = ssp.Integer
-			v.Value.Int, err = xmltree.ParseInteger(text)
+			v.Value.Int, err = xmltree.ParseInteger(text, 32)
 		case "Boolean":
 			v.Value.Type = ssp.Boolean
 			v.Value.Bool, err = xmltree.ParseBoolean(text)
@@ -221,7 +221,7 @@ func (r *ospReader) initialValues(n *ssp.Node) *ssp.ParameterSet {
 			v.Value = ssp.Value{Type: ssp.String, Text: text}
 		case "Enumeration": // a number; the schema has none
 			v.Value.Type = ssp.Integer
-			v.Value.Int, err = xmltree.ParseInteger(text)
+			v.Value.Int, err = xmltree.ParseInteger(text, 32)
 		default:
 			r.Add(xmltree.RuleSchema, value, "the type is %q; it must be Real, Integer, Boolean or String", value.Name)
 			continue

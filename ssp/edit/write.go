@@ -56,6 +56,13 @@ func leastVersion(d *ssp.Document) string {
 	v2 := func(c ssp.Connector) bool {
 		return c.Type == ssp.Clock || slices.Contains([]ssp.Kind{ssp.StructuralParameter, ssp.Constant, ssp.Local, ssp.AnyKind}, c.Kind)
 	}
+	for _, e := range d.Enumerations {
+		for _, n := range e.Items {
+			if int64(int32(n)) != n { // 2.0.1 has items of 64 bits
+				return "2.0"
+			}
+		}
+	}
 	for e := range d.System.All() {
 		c, ok := e.(*ssp.Component)
 		if ok && (!c.HasSource || c.Implementation == "ScheduledExecution") || slices.ContainsFunc(e.Base().Connectors, v2) {
@@ -298,7 +305,7 @@ func (w *writer) types(root *etree.Element, enumerations []ssp.EnumerationType, 
 		}) {
 			k := xmltree.Insert(el, xmltree.SSC, "Item")
 			w.set(k, "name", name)
-			w.set(k, "value", strconv.Itoa(int(e.Items[name])))
+			w.set(k, "value", strconv.FormatInt(e.Items[name], 10))
 		}
 	})
 	list(root, uri, "Units", units, w.unit)
@@ -397,6 +404,12 @@ func (w *writer) value(el *etree.Element, v *ssp.ParameterValue) {
 		w.fail(el, "the parameter %q is an enumeration item given by number; a set contains item names", v.Name)
 	}
 	is := valueOf(el, v.Value.Type)
+	if n := v.Value.Int; v.Value.Type == ssp.Integer && int64(int32(n)) != n {
+		is.Tag = "Int64"
+		if set := el.Parent().Parent(); strings.HasPrefix(xmltree.Value(set, "version"), "1") {
+			w.set(set, "version", "2.0")
+		}
+	}
 	if v.Value.Type == ssp.Real && !math.IsInf(v.Value.Real, 0) {
 		w.number(is, "value", v.Value.Real)
 	} else {

@@ -131,12 +131,19 @@ func TestEncodeMade(t *testing.T) {
 	set := &ssp.ParameterSet{Version: "1.0", Name: "p", Parameters: []ssp.ParameterValue{
 		{Name: "a.k", Value: ssp.Value{Type: ssp.Real, Real: 1e6}, Unit: "mm"}, {Name: "a.s", Value: ssp.Value{Type: ssp.String, Text: "two\nlines & <more>"}},
 		{Name: "a.on", Value: ssp.Value{Type: ssp.Boolean, Bool: true}}, {Name: "a.mode", Value: ssp.Value{Type: ssp.Enumeration, Text: "off"}, Enumeration: "modes"},
+		{Name: "a.n", Value: ssp.Value{Type: ssp.Integer, Int: -1 << 63}}, {Name: "a.b", Value: ssp.Value{Type: ssp.Binary, Text: "00ff"}},
 	}, Units: made().Units, Enumerations: made().Enumerations}
 	m := &ssp.ParameterMapping{Version: "1.0", Entries: []ssp.MappingEntry{{Source: "k", Target: "a.k", SuppressUnitConversion: true,
 		Transformation: &ssp.Transformation{Kind: ssp.BooleanMapping, Factor: 1, Numbers: map[int64]int64{0: 1, 1: 0}}}}}
 	d := made()
 	d.System.Elements[1].Base().Bindings = []ssp.Binding{{Set: set, Mapping: m}}
-	back := parse(t, encode(t, d)).System.Elements[1].Base().Bindings[0]
+	d.Enumerations[0].Items["large"] = 1<<53 + 1
+	read := parse(t, encode(t, d))
+	back := read.System.Elements[1].Base().Bindings[0]
+	set.Version = "2.0" // as an Int64 needs
+	if read.Enumerations[0].Items["large"] != 1<<53+1 {
+		t.Errorf("items %v", read.Enumerations[0].Items)
+	}
 	if diff := unlike(set, back.Set) + unlike(m, back.Mapping); diff != "" {
 		t.Errorf("%s\n%s", diff, encode(t, d))
 	}

@@ -302,7 +302,7 @@ func newVariableInfo(v *description.ScalarVariable) variableInfo {
 	case description.Boolean:
 		info.Start = v.StartBoolean
 	case description.String:
-		info.Start = v.StartString
+		info.Start = v.StartText()
 	}
 	return info
 }

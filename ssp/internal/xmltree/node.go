@@ -293,11 +293,11 @@ func FormatValue(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// ParseInteger reads an xs:integer of 32 bits.
-func ParseInteger(text string) (int64, error) {
-	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
+// ParseInteger reads an xs:integer of so many bits.
+func ParseInteger(text string, bits int) (int64, error) {
+	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, bits)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a 32-bit integer", text)
+		return 0, fmt.Errorf("%q is not an integer of %d bits", text, bits)
 	}
 	return v, nil
 }
