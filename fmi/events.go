@@ -128,9 +128,8 @@ func (v *events) start() error {
 				first = math.Inf(1)
 			}
 		}
-		if !(first >= 0) || periodic(x) && !(c.Interval > 0 && finite(c.Interval) && finite(first)) {
-			return usage(v.in.name, "the %s Clock %s has the interval %g s and the shift %g s: macrostep cannot tick it; "+
-				"correct the parameters on which they depend, or ask the exporter", x.Clock.Interval, x.Name, c.Interval, first)
+		if !(first >= 0) {
+			return v.untickable(k, "shift", first)
 		}
 		c.First = v.in.time + first
 		c.Next = c.First
@@ -142,27 +141,31 @@ func periodic(x *description.ScalarVariable) bool {
 	return x.Clock.Interval == "constant" || x.Clock.Interval == "fixed" || x.Clock.Interval == "tunable"
 }
 
-// ask asks for the interval of Clock k, and reports whether it has changed; unless it is periodic, "not known" is no
-// change.
+// ask asks for the interval of Clock k, into time, and reports whether it has changed. That of a countdown Clock may not
+// be known yet.
 func (v *events) ask(k int) (changed bool, err error) {
 	const unchanged, isChanged = 1, 2
 	x := v.clocks[k]
 	if err := v.call(capi.GetIntervalDecimal, x, native.AddressOf(v.time)); err != nil {
 		return false, err
 	}
-	switch q := *v.qualifier; {
-	case q < 0 || q > isChanged || q == 0 && x.Clock.Interval != "countdown":
-		return false, usage(v.in.name, "%s: the FMU does not know the interval of the %s Clock %s (qualifier %d); "+
-			"correct the parameters on which it depends, or ask the exporter",
-			v.in.is(capi.GetIntervalDecimal), x.Clock.Interval, x.Name, q)
-	case q == isChanged || q == unchanged && x.Clock.Interval == "changing":
-		if !(*v.time >= 0) {
-			return false, usage(v.in.name, "%s: the interval of the Clock %s is %g s, which is in the past",
-				v.in.is(capi.GetIntervalDecimal), x.Name, *v.time)
-		}
-		return true, nil
+	q, interval := *v.qualifier, *v.time
+	if q < 0 || q > isChanged || q == 0 && x.Clock.Interval != "countdown" {
+		return false, v.in.argument(capi.GetIntervalDecimal, "the FMU does not know the interval of the %s Clock %s; "+
+			"correct the parameters on which it depends, or ask the exporter", x.Clock.Interval, x.Name)
 	}
-	return false, nil
+	changed = q == isChanged || q == unchanged && x.Clock.Interval == "changing"
+	if (changed || periodic(x)) && (!(interval >= 0) || periodic(x) && !(interval > 0 && finite(interval))) {
+		return false, v.untickable(k, "interval", interval)
+	}
+	return changed, nil
+}
+
+// untickable returns the error of a Clock with such an interval or shift, s.
+func (v *events) untickable(k int, what string, value float64) error {
+	x := v.clocks[k]
+	return usage(v.in.name, "at t = %.12g s the %s Clock %s has the %s %g s, with which it cannot tick; "+
+		"correct the parameters on which it depends, or ask the exporter", v.in.time, x.Clock.Interval, x.Name, what, value)
 }
 
 // change calls a function that changes the mode.
