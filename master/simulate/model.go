@@ -230,7 +230,7 @@ func Inspect(ctx context.Context, path string, o OpenOptions, variables []string
 		i.Components = append(i.Components, c.Name)
 	}
 	files := a.Files()
-	if err := errors.Join(known(a, variables), a.Close()); err != nil {
+	if err := errors.Join(known(a, variables), a.Close(), model.Close()); err != nil {
 		return nil, err
 	}
 	for _, f := range files { // unpacked ones are gone now
