@@ -141,8 +141,8 @@ func periodic(x *description.ScalarVariable) bool {
 	return x.Clock.Interval == "constant" || x.Clock.Interval == "fixed" || x.Clock.Interval == "tunable"
 }
 
-// ask asks for the interval of Clock k, into time, and reports whether it has changed. That of a countdown Clock may not
-// be known yet.
+// ask asks for the interval of Clock k, into time, and reports whether it has changed. That of a countdown Clock may
+// not be known yet.
 func (v *events) ask(k int) (changed bool, err error) {
 	const unchanged, isChanged = 1, 2
 	x := v.clocks[k]
@@ -225,8 +225,9 @@ func (v *events) handle(s *Stepper, now float64) (ended bool, err error) {
 		}
 		return false, v.change(capi.EnterStepMode, StateStepComplete)
 	}
-	return false, in.argument(capi.UpdateDiscreteStates, "at t = %.12g s the event iteration has not ended after %d calls: "+
-		"the FMU triggers events without end; correct the model or its inputs", now, maxIterations)
+	return false, in.argument(capi.UpdateDiscreteStates,
+		"at t = %.12g s the event iteration has not ended after %d calls: "+
+			"the FMU triggers events without end; correct the model or its inputs", now, maxIterations)
 }
 
 // tick activates the Clocks that are due, passes the inputs of s, and reads what belongs to active Clocks.
@@ -328,8 +329,9 @@ func (v *events) step(s *Stepper, t, h float64, read bool) (worst Status, err er
 			}
 		}
 		if idle > maxIterations {
-			return StatusErr, in.argument(capi.DoStep, "the FMU has returned early from t = %.12g s, or announced an event there, "+
-				"%d times; correct the model or its inputs", at, maxIterations)
+			return StatusErr, in.argument(capi.DoStep,
+				"the FMU has returned early from t = %.12g s, or announced an event there, "+
+					"%d times; correct the model or its inputs", at, maxIterations)
 		}
 		if in.time = at; in.step.event&0xff != 0 || v.nextTime() <= at+slack(at, 0) {
 			if ended, err := v.handle(s, at); ended || err != nil {
@@ -355,7 +357,8 @@ func (v *events) stopped(ended bool, err error) (Status, error) {
 	return StatusDiscard, v.in.settle(capi.DoStep, StatusDiscard)
 }
 
-// exchange makes those of the calls lo to hi-1 whose variables belong to an active Clock or, if others is true, to none.
+// exchange makes those of the calls lo to hi-1 whose variables belong to an active Clock or, if others is true, to
+// none.
 func (s *Stepper) exchange(lo, hi int, active []uint32, others bool) error {
 	s.active, s.clockedOnly = active, !others
 	_, err := s.carryOut(lo, hi, s.in.now(), 0)

@@ -21,7 +21,8 @@ var (
 	}
 	ruleClocks = &diag.Rule{
 		ID: "FA13", Level: diag.Error, Ref: "fmi3 18",
-		Doc:    "An input Clock has an interval, and the FMU an event mode: macrostep ticks no others, and would not compute what depends on them.",
+		Doc: "An input Clock has an interval, and the FMU an event mode: macrostep ticks no others, and would not " +
+			"compute what depends on them.",
 		Remedy: "export the FMU without Clocks, for example with the clocked part sampled inside",
 	}
 	ruleDocumentation = &diag.Rule{

@@ -300,7 +300,8 @@ func (s *Stepper) Start() error {
 	}
 	ended, err := s.in.events.handle(s, s.in.time)
 	if ended {
-		return s.in.argument(capi.UpdateDiscreteStates, "the FMU ends the simulation at its start; correct its parameters or inputs")
+		return s.in.argument(capi.UpdateDiscreteStates,
+			"the FMU ends the simulation at its start; correct its parameters or inputs")
 	}
 	return err
 }

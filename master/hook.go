@@ -20,9 +20,10 @@ type Hook interface {
 	At(r *Run) error
 }
 
-// EventSource is a hook with times at which it must be called, Signals that jump there, or a subsystem with events that it
-// knows in advance. If the algorithm chooses the step sizes, steps end exactly at these times; with fixed steps the event
-// of a hook or of Signals acts at the first communication point at or after them, and that of a subsystem within the step.
+// EventSource is a hook with times at which it must be called, Signals that jump there, or a subsystem with events
+// that it knows in advance. If the algorithm chooses the step sizes, steps end exactly at these times; with fixed
+// steps the event of a hook or of Signals acts at the first communication point at or after them, and that of a
+// subsystem within the step.
 type EventSource interface {
 	// NextEvent returns the first such time after t; +Inf = none.
 	NextEvent(t float64) float64

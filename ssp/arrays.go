@@ -19,7 +19,8 @@ func product(sizes []int) int {
 	return n
 }
 
-// subscript returns the indices of element k, from 0: "[1,2]". They count from 1, and the last runs first, as in FMI 3.0.
+// subscript returns the indices of element k, from 0: "[1,2]". They count from 1, and the last runs first, as in FMI
+// 3.0.
 func subscript(k int, sizes []int) string {
 	text := "]"
 	for i, size := range slices.Backward(sizes) {
@@ -148,8 +149,10 @@ func (x *binder) assignArray(t end) {
 		given = sizes
 	}
 	if given == nil || !slices.Equal(given, sizes) || product(given) != len(values) {
-		x.l.Report(RuleValue, x.v.Place, "the value of %q is an array of %d values%s, and %q is %s; give one value for each element",
-			x.v.Name, len(values), strings.TrimPrefix(" with the sizes "+fmt.Sprint(x.v.Sizes), " with the sizes []"), t, shape(sizes))
+		x.l.Report(RuleValue, x.v.Place,
+			"the value of %q is an array of %d values%s, and %q is %s; give one value for each element",
+			x.v.Name, len(values), strings.TrimPrefix(" with the sizes "+fmt.Sprint(x.v.Sizes), " with the sizes []"), t,
+			shape(sizes))
 		return
 	}
 	whole, name := x.v, x.name

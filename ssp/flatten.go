@@ -110,8 +110,9 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 }
 
 func (p *Package) flattener(l *diag.List) *flattener {
-	return &flattener{p: p, l: l, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
-		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}}
+	return &flattener{p: p, l: l, inbound: make(map[end]edge), assigned: make(map[end][]assignment),
+		told: make(map[string]bool),
+		net:  &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}}
 }
 
 // Sizes returns the structural parameters of FMUs to which the document binds whole numbers. It reports nothing:
@@ -506,7 +507,8 @@ func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 				rule = ruleVariable
 			}
 			if c.Sizes != nil && !slices.Equal(c.Sizes, sizes) {
-				f.l.Report(ruleVariable, c.Place, "the connector %q of component %q is %s, and its FMU variable %s", c.Name, in.path,
+				f.l.Report(ruleVariable, c.Place, "the connector %q of component %q is %s, and its FMU variable %s", c.Name,
+					in.path,
 					shape(c.Sizes), shape(sizes))
 			}
 		}
@@ -537,7 +539,8 @@ func (f *flattener) checkNested(in *instance, c *Connector, rule *diag.Rule) {
 		return
 	}
 	if c.Array != inner.Array || c.Sizes != nil && !slices.Equal(c.Sizes, inner.Sizes) {
-		f.l.Report(rule, c.Place, "the connector %q of component %q is %s, but %s in the system that stands for the component",
+		f.l.Report(rule, c.Place,
+			"the connector %q of component %q is %s, but %s in the system that stands for the component",
 			c.Name, in.path, shape(c.Sizes), shape(inner.Sizes))
 	}
 	if c.Kind != AnyKind && inner.Kind != AnyKind && c.Kind != inner.Kind {

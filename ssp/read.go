@@ -423,8 +423,8 @@ func (p *parser) signalType(n *xmltree.Node, c *Connector) bool {
 	return true
 }
 
-// dimension adds the size of a dimension of an array to those before: it may have a size, or the name of a connector with
-// the size. Without the sizes of all dimensions, there are none.
+// dimension adds the size of a dimension of an array to those before: it may have a size, or the name of a connector
+// with the size. Without the sizes of all dimensions, there are none.
 func (p *parser) dimension(n *xmltree.Node, sizes []int, first bool) []int {
 	size, fixed := n.Attr("size")
 	if _, given := n.Attr("sizeConnector"); given && fixed {

@@ -159,4 +159,3 @@ func TestEventsFaults(t *testing.T) {
 	run(t, system(t, "quarter-car-a"), "--quirk=wheel=eventMode").is(t, 2, "wheel", "has no event mode (hasEventMode of FMI 3.0)")
 	call(t, "info", samplerFMU(t, "triggered")).is(t, 2, "tick is a Clock: it ticks when another FMU triggers it", "FA13")
 }
-

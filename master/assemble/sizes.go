@@ -23,7 +23,8 @@ func (a *Assembly) resize() error {
 	var errs []error
 	put := func(component int, name string, n int64) {
 		if n < 0 {
-			errs = append(errs, fmt.Errorf("%s.%s = %d: a size of arrays is not negative", a.Components[component].Name, name, n))
+			errs = append(errs, fmt.Errorf("%s.%s = %d: a size of arrays is not negative", a.Components[component].Name, name,
+				n))
 		}
 		if sizes[component] == nil {
 			sizes[component] = map[string]uint64{}
@@ -89,9 +90,10 @@ func (a *Assembly) openResized(f *fmi.FMU, sizes map[string]uint64) (*fmi.FMU, e
 	o := a.opening
 	o.Structure = sizes
 	g, list, err := fmi.Open(f.Path, o)
-	a.Findings.Findings = append(a.Findings.Findings, slices.DeleteFunc(a.Shown(f, list.Findings), func(found diag.Finding) bool {
-		return slices.Contains(a.Findings.Findings, found)
-	})...)
+	a.Findings.Findings = append(a.Findings.Findings, slices.DeleteFunc(a.Shown(f, list.Findings),
+		func(found diag.Finding) bool {
+			return slices.Contains(a.Findings.Findings, found)
+		})...)
 	if err != nil {
 		return nil, a.shownError(f, err)
 	}

@@ -102,7 +102,8 @@ func (s *Slave) usesEvents(driven []signal) (bool, error) {
 	asked := s.config.Quirks.Has(EventMode)
 	if !d.CoSimulation.HasEventMode {
 		if asked {
-			return false, fmt.Errorf("%s: %w: the FMU has no event mode (hasEventMode of FMI 3.0); do without the quirk eventMode",
+			return false, fmt.Errorf("%s: %w: the FMU has no event mode (hasEventMode of FMI 3.0); do without the quirk "+
+				"eventMode",
 				&s.info, master.ErrCapability)
 		}
 		return false, nil

@@ -143,7 +143,8 @@ func (s *Slave) refusedInput(err error) error {
 }
 
 // Settable reports whether a start value of the variable can be set: it is an input, or it is not constant
-// and its initial is exact or approx (fmi2 39, ssp 38). Structural parameters of FMI 3.0 are set when the FMU is opened.
+// and its initial is exact or approx (fmi2 39, ssp 38). Structural parameters of FMI 3.0 are set when the FMU is
+// opened.
 func Settable(v *description.ScalarVariable) bool {
 	return v.Causality == description.Input ||
 		v.Causality != description.Independent && v.Causality != description.StructuralParameter &&

@@ -192,7 +192,8 @@ type Inspection struct {
 
 // Inspect reads the documents of a system and of its FMUs, and checks that the system has some
 // variables and takes the values of a run. It runs no code of FMUs.
-func Inspect(ctx context.Context, path string, o OpenOptions, variables []string, run ...assemble.Assignment) (_ *Inspection, err error) {
+func Inspect(ctx context.Context, path string, o OpenOptions, variables []string,
+	run ...assemble.Assignment) (_ *Inspection, err error) {
 	m, options, err := opening(ctx, path, &o)
 	if err != nil {
 		return nil, err

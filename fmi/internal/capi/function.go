@@ -205,11 +205,12 @@ var table = [2][NumFunctions]entry{{
 	EnterEventMode: {"fmi3EnterEventMode", c, ":component"},
 	UpdateDiscreteStates: {"fmi3UpdateDiscreteStates", v, ":component discreteStatesNeedUpdate:<>bool[*] " +
 		"terminateSimulation:<>bool[*] :<>bool[*] :<>bool[*] nextEventTimeDefined:<>bool[*] nextEventTime:<>real[*]"},
-	SetClock:           {"fmi3SetClock", v, vector + "<bool[2]"},
-	GetClock:           {"fmi3GetClock", v, vector + ">bool[2]"},
-	GetIntervalDecimal: {"fmi3GetIntervalDecimal", tick, ":component vr:ref[2] :count intervals:>real[2] qualifiers:>int[2]"},
-	GetShiftDecimal:    {"fmi3GetShiftDecimal", tick, ":component vr:ref[2] :count shifts:>real[2]"},
-	EnterStepMode:      {"fmi3EnterStepMode", v, ":component"},
+	SetClock: {"fmi3SetClock", v, vector + "<bool[2]"},
+	GetClock: {"fmi3GetClock", v, vector + ">bool[2]"},
+	GetIntervalDecimal: {"fmi3GetIntervalDecimal", tick,
+		":component vr:ref[2] :count intervals:>real[2] qualifiers:>int[2]"},
+	GetShiftDecimal: {"fmi3GetShiftDecimal", tick, ":component vr:ref[2] :count shifts:>real[2]"},
+	EnterStepMode:   {"fmi3EnterStepMode", v, ":component"},
 }}
 
 // entry describes a function.
