@@ -146,7 +146,7 @@ func TestEventsFaults(t *testing.T) {
 		9:  {"ended in fmi3EnterEventMode at t = 0.3 s: "},
 		10: {"fmi3DoStep: the FMU has returned early from t = 0.3 s, or announced an event there"},
 	} {
-		o := run(t, samplerFMU(t, "constant"), fmt.Sprintf("--set=fault=%d", fault), "--set=at=0.3", "--step-size=0.1", "--stop-time=1", "--isolate=always", "--step-timeout=1")
+		o := run(t, samplerFMU(t, "constant"), fmt.Sprintf("--set=fault=%d", fault), "--set=at=0.3", "--step-size=0.1", "--stop-time=1", "--isolate=always", "--step-timeout=5")
 		if o.is(t, 1, append(want, "sampler_constant.fmu")...); o.rows != 3 && (o.rows != 4 || fault != 4 && fault != 10) {
 			t.Errorf("fault %d: %d rows", fault, o.rows)
 		}
