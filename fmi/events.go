@@ -64,7 +64,8 @@ func newEvents(in *Instance) (*events, error) {
 	v := &events{in: in, schedule: schedule{Next: math.Inf(1)}}
 	for k := range in.fmu.Description.Variables {
 		x := &in.fmu.Description.Variables[k]
-		if x.Clock != nil && x.Causality == description.Input && x.Clock.Interval != "triggered" {
+		if x.Clock != nil && x.AliasOf == 0 && x.Clock.Causality == description.Input &&
+			x.Clock.Interval != "triggered" {
 			v.clocks = append(v.clocks, x)
 		}
 	}

@@ -175,7 +175,7 @@ func (f *FMU) describe(r io.Reader, name, path string, has func(name string) boo
 	}
 	for k := range d.Variables {
 		v := &d.Variables[k]
-		if v.Clock == nil || v.Causality != description.Input || v.Clock.Interval != "triggered" && c.HasEventMode {
+		if v.Clock == nil || v.Clock.Causality != description.Input || v.Clock.Interval != "triggered" && c.HasEventMode {
 			continue
 		}
 		why := "the FMU has no event mode in which it can tick"

@@ -159,3 +159,16 @@ func TestEventsFaults(t *testing.T) {
 	run(t, system(t, "quarter-car-a"), "--quirk=wheel=eventMode").is(t, 2, "wheel", "has no event mode (hasEventMode of FMI 3.0)")
 	call(t, "info", samplerFMU(t, "triggered")).is(t, 2, "tick is a Clock: it ticks when another FMU triggers it", "FA13")
 }
+
+// Clocks are neither exchanged nor recorded, and need no connector.
+func TestEventsClocks(t *testing.T) {
+	path, made := samplerFMU(t, "constant"), filepath.Join(t.TempDir(), "made.ssp")
+	call(t, "validate", path, "--dynamic").is(t, 0)
+	if o := complete(t, path, "--record=*", "--stop-time=1", "--step-size=0.1"); o.columns["sampler_constant.u"] == nil || o.columns["sampler_constant.tick"] != nil {
+		t.Error("the Clock is recorded, or inputs are not")
+	}
+	call(t, "ssp", "new", "sampler="+path, "--output", made).is(t, 0)
+	if o := complete(t, made, "--stop-time=1", "--step-size=0.1"); o.column(t, "sampler.ticks")[10] != 11 {
+		t.Error("the Clock of the component does not tick")
+	}
+}

@@ -199,9 +199,10 @@ type Array struct {
 
 // ClockInfo has the attributes of a Clock of FMI 3.0. Times are in s.
 type ClockInfo struct {
-	Interval         string  // intervalVariability: constant, fixed, tunable, changing, countdown or triggered
-	IntervalDecimal  float64 // interval, also if the document has it as a fraction; 0 = the FMU knows it
-	ShiftDecimal     float64 // delay of the first tick
+	Causality        Causality // that of the variable is always Local
+	Interval         string    // intervalVariability: constant, fixed, tunable, changing, countdown or triggered
+	IntervalDecimal  float64   // interval, also if the document has it as a fraction; 0 = the FMU knows it
+	ShiftDecimal     float64   // delay of the first tick
 	SupportsFraction bool
 	CanBeDeactivated bool
 

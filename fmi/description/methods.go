@@ -178,6 +178,6 @@ func wordOf[T ~uint8](words []string, k T) string {
 // Ticked reports whether there are Clocks that the importer ticks: inputs that are not triggered.
 func (d *ModelDescription) Ticked() bool {
 	return slices.ContainsFunc(d.Variables, func(v ScalarVariable) bool {
-		return v.Clock != nil && v.Causality == Input && v.Clock.Interval != "triggered"
+		return v.Clock != nil && v.Clock.Causality == Input && v.Clock.Interval != "triggered"
 	})
 }

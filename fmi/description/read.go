@@ -126,7 +126,18 @@ func ReadWith(r io.Reader, name string, l *diag.List, o ReadOptions) (*ModelDesc
 	if err := p.list.Err(); err != nil {
 		return nil, err
 	}
+	p.d.hideClocks()
 	return p.d, nil
+}
+
+// hideClocks makes Clocks local: they have no value to exchange or record.
+func (d *ModelDescription) hideClocks() {
+	for i := range d.Variables {
+		if v := &d.Variables[i]; v.Clock != nil {
+			v.Clock.Causality, v.Causality = v.Causality, Local
+		}
+	}
+	d.Outputs = slices.DeleteFunc(d.Outputs, func(u Unknown) bool { return d.Variables[u.Index-1].Clock != nil })
 }
 
 // errStop ends the reading; a finding has the reason.

@@ -110,7 +110,7 @@ func TestReadEverything3(t *testing.T) {
 			{23, true, []int{16, 17, 18, 19}, []DependencyKind{Dependent, Dependent, ConstantFactor, ConstantFactor}},
 			{24, true, []int{16, 17, 18, 19}, []DependencyKind{Dependent, Dependent, ConstantFactor, ConstantFactor}},
 			{25, true, []int{16, 17, 18, 19}, []DependencyKind{Dependent, Dependent, ConstantFactor, ConstantFactor}},
-			{35, true, []int{}, nil}, {37, true, []int{36}, nil}, {38, true, []int{36, 39}, nil}},
+			{35, true, []int{}, nil}, {38, true, []int{36, 39}, nil}},
 		Derivatives: []Unknown{{20, true, []int{16, 17}, nil}, {21, true, []int{16, 17}, nil}},
 	}
 	starts := []int{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}
@@ -156,14 +156,14 @@ func TestReadEverything3(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]ClockInfo{
-		"tick": {Interval: "constant", IntervalDecimal: 0.25, ShiftDecimal: 0.125, SupportsFraction: true, CanBeDeactivated: true},
-		"fire": {Interval: "triggered"},
-		"bell": {Interval: "fixed", IntervalDecimal: 0.5, ShiftDecimal: 0.25},
+		"tick": {Causality: Input, Interval: "constant", IntervalDecimal: 0.25, ShiftDecimal: 0.125, SupportsFraction: true, CanBeDeactivated: true},
+		"fire": {Causality: Output, Interval: "triggered"},
+		"bell": {Causality: Input, Interval: "fixed", IntervalDecimal: 0.5, ShiftDecimal: 0.25},
 	} {
 		v, _ := got.Variable(name)
 		c := *v.Clock
 		c.given = nil
-		if !reflect.DeepEqual(c, want) || v.Type != Clock || v.Storage != StoreClock || v.Variability != Discrete || v.Initial != InitialNone {
+		if !reflect.DeepEqual(c, want) || v.Type != Clock || v.Causality != Local || v.Storage != StoreClock || v.Variability != Discrete || v.Initial != InitialNone {
 			t.Errorf("%s: %+v, %+v", name, c, v)
 		}
 	}

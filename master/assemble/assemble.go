@@ -707,7 +707,7 @@ func (a *Assembly) planPorts(o Options, i int, p *componentPlan, feeds, fed, dri
 			p.inputs = append(p.inputs, v.Name)
 		case feeds[v.Name], v.Causality == description.Output && (chosen || o.Record == nil):
 			p.outputs = append(p.outputs, v.Name)
-		case chosen && v.Causality != description.Independent:
+		case chosen && v.Causality != description.Independent && v.Clock == nil:
 			p.watch = append(p.watch, v.Name)
 		}
 	}

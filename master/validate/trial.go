@@ -282,7 +282,7 @@ func (t *tryout) config(name string, all bool) fmuslave.Config {
 			c.Inputs = append(c.Inputs, v.Name)
 		case v.Causality == description.Output:
 			c.Outputs = append(c.Outputs, v.Name)
-		case v.Causality == description.Local && all && len(c.Watch) < mostWatched:
+		case v.Causality == description.Local && v.Clock == nil && all && len(c.Watch) < mostWatched:
 			c.Watch = append(c.Watch, v.Name)
 		}
 	}
