@@ -33,7 +33,7 @@ type update struct {
 	next                                       float64
 }
 
-// schedule is the part of the state of an instance that is not in the FMU. Times are in s.
+// schedule is the part of the state of an instance that is not in the FMU (fmi3 23). Times are in s.
 type schedule struct {
 	Next   float64 // of the next time event; +Inf = none
 	Clock  []ticks
