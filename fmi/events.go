@@ -3,6 +3,7 @@ package fmi
 import (
 	"bytes"
 	"encoding/gob"
+	"errors"
 	"math"
 	"slices"
 	"unsafe"
@@ -12,8 +13,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// events is the event mode of an instance of FMI 3.0 (fmi3 19): the FMU handles events at the start of a step, where
-// discrete inputs have changed, and within and at the end of it, where it has announced or found them.
+// events is the event mode of an instance of FMI 3.0 (fmi3 19, 21): the FMU handles events at the start of a step and
+// within it and, if no inputs are driven for which they should wait, at its end.
 type events struct {
 	in     *Instance
 	clocks []*description.ScalarVariable // input Clocks that are not triggered
@@ -35,17 +36,21 @@ type update struct {
 
 // schedule is the part of the state of an instance that is not in the FMU (fmi3 23). Times are in s.
 type schedule struct {
-	Next   float64 // of the next time event; +Inf = none
+	At     float64 // that the FMU has reached
+	Needed bool    // the FMU has found an event there
+	Next   float64 // time event; +Inf = none
 	Clock  []ticks
 	Inputs []uint64 // discrete ones that were set last, as bits
+	Texts  []held   // likewise
 	Held   []held   // outputs that belong to Clocks, as of the last ticks
 }
 
-// held is the value of an output between ticks.
+// held is the value of a variable as it was set or read last.
 type held struct {
 	Reference description.ValueReference
 	Real      float64
 	Integer   int64
+	Text      string
 }
 
 // ticks are the ticks of a Clock.
@@ -56,12 +61,21 @@ type ticks struct {
 	Due             bool
 }
 
-// maxIterations bounds the event iteration, and the events and early returns at one time.
-const maxIterations = 1000
+// maxIterations bounds the event iteration, and the events and early returns within a billionth of a step; maxEvents
+// bounds those within a step.
+const (
+	maxIterations = 1000
+	maxEvents     = 1000000
+)
 
 // newEvents prepares the event mode.
 func newEvents(in *Instance) (*events, error) {
 	v := &events{in: in, schedule: schedule{Next: math.Inf(1)}}
+	for _, f := range []capi.Function{capi.EnterEventMode, capi.UpdateDiscreteStates, capi.EnterStepMode} {
+		if err := in.supports(f); err != nil {
+			return nil, err
+		}
+	}
 	for k := range in.fmu.Description.Variables {
 		x := &in.fmu.Description.Variables[k]
 		if x.Clock != nil && x.AliasOf == 0 && x.Clock.Causality == description.Input &&
@@ -79,8 +93,8 @@ func newEvents(in *Instance) (*events, error) {
 	return v, err
 }
 
-// slack is how far apart two times may be that are meant to be the same, in a step by h (0 = none) that ends at t.
-func slack(t, h float64) float64 { return 1e-9*h + 4*0x1p-52*math.Abs(t) }
+// rounding is how far apart two times may be that are meant to be t.
+func rounding(t float64) float64 { return 4 * 0x1p-52 * math.Abs(t) }
 
 // nextTime returns the time of the next event that is known, +Inf = none.
 func (v *events) nextTime() float64 {
@@ -91,12 +105,27 @@ func (v *events) nextTime() float64 {
 	return next
 }
 
-// NextEvent returns the time of the next event that the FMU has announced, s; +Inf = none, or no event mode.
-func (in *Instance) NextEvent() float64 {
-	if in.events == nil {
-		return math.Inf(1)
+// due reports whether there is an event at a time.
+func (v *events) due(at float64) bool { return v.Needed || v.nextTime() <= at+rounding(at) }
+
+// NextEvent returns the time of the first event after t that is known, s; +Inf = none, or no event mode.
+func (in *Instance) NextEvent(t float64) float64 {
+	next := math.Inf(1)
+	if v := in.events; v != nil {
+		at := t + rounding(t)
+		if v.Next > at {
+			next = v.Next
+		}
+		for k, c := range v.Clock {
+			if c.Next <= at && periodic(v.clocks[k]) {
+				c.Next += c.Interval
+			}
+			if c.Next > at {
+				next = min(next, c.Next)
+			}
+		}
 	}
-	return in.events.nextTime()
+	return next
 }
 
 // call calls a function of one Clock, whose first value is at an address.
@@ -197,7 +226,7 @@ func (v *events) handle(s *Stepper, now float64) (ended bool, err error) {
 	if err := v.enter(); err != nil {
 		return false, err
 	}
-	in.time, v.Next = now, math.Inf(1)
+	in.time, v.At, v.Needed, v.Next = now, now, false, math.Inf(1)
 	for range maxIterations {
 		if err := v.tick(s, now); err != nil {
 			return false, err
@@ -236,7 +265,7 @@ func (v *events) tick(s *Stepper, now float64) error {
 	var active []uint32
 	for k, x := range v.clocks {
 		c := &v.Clock[k]
-		if c.Due = c.Next <= now+slack(now, 0); !c.Due {
+		if c.Due = c.Next <= now+rounding(now); !c.Due {
 			continue
 		}
 		*v.qualifier = 1
@@ -289,27 +318,30 @@ func (v *events) advance(now float64) (again bool, err error) {
 	return again, nil
 }
 
-// step is Stepper.Step in event mode: it handles the events at t if discrete inputs have changed, steps to t+h, and
-// handles events on the way and at the end.
+// step is Stepper.Step in event mode: it handles the events at t, with the inputs there, and those before t+h. Those at
+// t+h wait for the inputs of the next step, unless none are driven.
 func (v *events) step(s *Stepper, t, h float64, read bool) (worst Status, err error) {
-	in, end := v.in, t+h
-	in.time = t
+	in, at, end := v.in, t, t+h
+	if math.Abs(v.At-t) <= rounding(t) { // the times that the FMU gets are contiguous
+		at = v.At
+	}
+	in.time = at
 	v.scratch = s.inputs(v.scratch[:0])
-	if in.state == StateEventMode || !slices.Equal(v.Inputs, v.scratch) {
-		if ended, err := v.handle(s, t); ended || err != nil {
+	if in.state == StateEventMode || v.due(at) || !slices.Equal(v.Inputs, v.scratch) {
+		if ended, err := v.handle(s, at); ended || err != nil {
 			return v.stopped(ended, err)
 		}
 	}
 	if err := s.exchange(0, s.do, nil, true); err != nil {
 		return StatusErr, err
 	}
-	near := slack(end, h)
-	for at, idle := t, 0; at < end-near; {
+	driven := len(s.RealIn)+len(s.IntegerIn)+len(s.BooleanIn) > 0
+	for idle, made := 0, 0; at < end-rounding(end); {
 		to := min(v.nextTime(), end)
-		if math.Abs(v.nextTime()-end) <= near { // one step to both
-			to = max(v.nextTime(), end)
+		if next := v.nextTime(); next > end && next <= end+rounding(end) {
+			to = next
 		}
-		if idle++; to > at {
+		if idle, made = idle+1, made+1; to > at {
 			size := to - at
 			if at == t && to == end {
 				size = h
@@ -320,21 +352,25 @@ func (v *events) step(s *Stepper, t, h float64, read bool) (worst Status, err er
 				return status, err
 			}
 			if in.step.early&0xff != 0 {
-				if to = in.step.last; !(to >= at && to <= at+size+near) {
+				if to = in.step.last; !(to >= at && to <= at+size+rounding(end)) {
 					return StatusErr, in.argument(capi.DoStep, "from t = %.12g s by %.12g s: the FMU returned early and has reached "+
 						"%.12g s, which is not in the step; ask the exporter", at, size, to)
 				}
 			}
-			if to > at {
-				at, idle = to, 0
+			if to-at > 1e-9*h {
+				idle = 0
 			}
+			at, v.Needed = max(at, to), in.step.event&0xff != 0
+			v.At, in.time = at, at
 		}
-		if idle > maxIterations {
-			return StatusErr, in.argument(capi.DoStep,
-				"the FMU has returned early from t = %.12g s, or announced an event there, "+
-					"%d times; correct the model or its inputs", at, maxIterations)
+		if idle > maxIterations || made > maxEvents {
+			return StatusErr, in.argument(capi.DoStep, "the FMU has returned early, or announced events, %d times near t = %.12g s; "+
+				"correct the model or its inputs", min(made, maxEvents), at)
 		}
-		if in.time = at; in.step.event&0xff != 0 || v.nextTime() <= at+slack(at, 0) {
+		if at >= end-rounding(end) && driven {
+			break
+		}
+		if v.due(at) {
 			if ended, err := v.handle(s, at); ended || err != nil {
 				return v.stopped(ended, err)
 			}
@@ -355,7 +391,26 @@ func (v *events) stopped(ended bool, err error) (Status, error) {
 	}
 	v.in.forgetStep()
 	v.in.step.terminate, v.in.step.last = 1, v.in.time
-	return StatusDiscard, v.in.settle(capi.DoStep, StatusDiscard)
+	err = v.in.settle(capi.DoStep, StatusDiscard)
+	if e := (*StatusError)(nil); errors.As(err, &e) {
+		e.Func = v.in.is(capi.UpdateDiscreteStates).String()
+	}
+	return StatusDiscard, err
+}
+
+// repeats reports whether texts are those that were set last, and stores them.
+func (v *events) repeats(vr []description.ValueReference, texts []string) bool {
+	same := true
+	for k, r := range vr {
+		at := slices.IndexFunc(v.Texts, func(h held) bool { return h.Reference == r })
+		if at < 0 {
+			at, same = len(v.Texts), false
+			v.Texts = append(v.Texts, held{Reference: r})
+		}
+		same = same && v.Texts[at].Text == texts[k]
+		v.Texts[at].Text = texts[k]
+	}
+	return same
 }
 
 // exchange makes those of the calls lo to hi-1 whose variables belong to an active Clock or, if others is true, to
@@ -444,7 +499,8 @@ func (v *events) hold(r description.ValueReference, x value, read bool) value {
 
 // clone returns a copy.
 func (s schedule) clone() schedule {
-	s.Clock, s.Inputs, s.Held = slices.Clone(s.Clock), slices.Clone(s.Inputs), slices.Clone(s.Held)
+	s.Clock, s.Inputs = slices.Clone(s.Clock), slices.Clone(s.Inputs)
+	s.Texts, s.Held = slices.Clone(s.Texts), slices.Clone(s.Held)
 	return s
 }
 

@@ -131,6 +131,9 @@ func (in *Instance) get(kind description.BaseType, vr []description.ValueReferen
 
 // set writes variables of a kind.
 func (in *Instance) set(kind description.BaseType, vr []description.ValueReference, from *list) error {
+	if v := in.events; v != nil && len(vr) == len(from.texts) && v.repeats(vr, from.texts) && len(vr) > 0 {
+		return nil
+	}
 	if in.events != nil && in.state == StateStepComplete && slices.ContainsFunc(vr, in.fmu.jumps) {
 		if err := in.events.enter(); err != nil {
 			return err

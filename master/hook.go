@@ -76,8 +76,8 @@ func (r *Run) until() float64 {
 	}
 	before := func(source any) {
 		if e, ok := source.(EventSource); ok {
-			// An event closer than rounding is now.
-			if t := e.NextEvent(r.t); t-r.t > 4*0x1p-52*math.Abs(r.t) && t < end {
+			// An event closer than rounding is now, or at the end.
+			if t := e.NextEvent(r.t); t-r.t > rounding(r.t) && end-t > rounding(end) {
 				end = t
 			}
 		}
@@ -91,6 +91,9 @@ func (r *Run) until() float64 {
 	}
 	return end
 }
+
+// rounding is how far apart two times may be that are meant to be t.
+func rounding(t float64) float64 { return 4 * 0x1p-52 * math.Abs(t) }
 
 // tellDisturbance informs an algorithm that uses the history of inputs that a variable was set.
 func (r *Run) tellDisturbance() {

@@ -40,7 +40,7 @@ func (g *grid) size(i int) float64 {
 }
 
 // rounding returns a bound for the rounding errors of communication points.
-func (g *grid) rounding() float64 { return 4 * 0x1p-52 * max(math.Abs(g.start), math.Abs(g.stop)) }
+func (g *grid) rounding() float64 { return max(rounding(g.start), rounding(g.stop)) }
 
 // bounded reports whether no step ends after stop, even by rounding.
 func (g *grid) bounded() bool {

@@ -562,7 +562,7 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 		slave, err := fmuslave.New(fmuslave.Config{
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Integral: p.integral, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
 			Params: p.params, Starts: p.starts, Stateless: p.stateless,
-			Options: instance, Restarts: restarts, Cache: &a.model.cache, Quirks: c.Quirks,
+			Options: instance, Restarts: restarts, Cache: &a.model.cache, Quirks: c.Quirks | p.quirks,
 			Sandbox: sandbox, Sandboxed: a.options.Sandboxed && sandbox != nil,
 		})
 		if err != nil {
@@ -601,6 +601,7 @@ type componentPlan struct {
 	params                 []string // fed by connections during the initialisation
 	starts                 []fmuslave.Value
 	stateless              bool
+	quirks                 fmuslave.Quirk // that follow from what is set in the run
 }
 
 // plan plans the slaves of the components.
@@ -701,11 +702,16 @@ func (a *Assembly) planPorts(o Options, i int, p *componentPlan, feeds, fed, dri
 			names = append(names, v.Name)
 		}
 		names = append(names, feedsOutput[v.Name]...)
-		chosen := o.Record != nil && slices.ContainsFunc(names, o.Record) || o.Read != nil && slices.ContainsFunc(names, o.Read)
+		read := o.Read != nil && slices.ContainsFunc(names, o.Read)
+		chosen := o.Record != nil && slices.ContainsFunc(names, o.Record) || read
+		if read && v.Causality == description.Input && v.Variability == description.Discrete && c.FMU.Description.CoSimulation.HasEventMode {
+			p.quirks |= fmuslave.EventMode // a scenario may set it
+		}
 		switch {
 		case inputs[v.Name]:
 			p.inputs = append(p.inputs, v.Name)
-		case feeds[v.Name], v.Causality == description.Output && (chosen || o.Record == nil):
+		case feeds[v.Name], v.Causality == description.Output &&
+			(chosen || o.Record == nil && (v.Type != description.String || v.Clocks == nil)): // fmi3 20
 			p.outputs = append(p.outputs, v.Name)
 		case chosen && v.Causality != description.Independent && v.Clock == nil:
 			p.watch = append(p.watch, v.Name)

@@ -83,6 +83,12 @@ func (s *Slave) describe(c *Config) error {
 				s.info.Name, g.variable.Name, g.variable.Variability, g.variable.Initial)
 		}
 	}
+	for _, g := range slices.Concat(ins, outs, watch) {
+		if s.config.Options.EventMode && g.kind == master.String && g.variable.Clocks != nil {
+			return fmt.Errorf("%s: %q belongs to a Clock, and only numbers of Clocks are exchanged and recorded (fmi3 20); "+
+				"choose other variables (--record)", s.info.Name, g.variable.Name)
+		}
+	}
 	s.info.Params, s.params = ports(params), params
 	s.info.In, s.in, s.info.DiscreteIn, s.discreteIn = split(ins, c.Integral)
 	s.info.Out, s.out, s.info.DiscreteOut, s.discreteOut = split(outs, nil)
@@ -113,8 +119,8 @@ func (s *Slave) usesEvents(driven []signal) (bool, error) {
 	}), nil
 }
 
-// NextEvent returns the time of the next event that the FMU has announced, s; +Inf = none.
-func (s *Slave) NextEvent(float64) float64 { return s.instance.NextEvent() }
+// NextEvent returns the time of the first event after t that the FMU has announced, s; +Inf = none.
+func (s *Slave) NextEvent(t float64) float64 { return s.instance.NextEvent(t) }
 
 // describeDependencies fills in the dependencies of outputs on inputs.
 func (s *Slave) describeDependencies(d *description.ModelDescription, q Quirk) {

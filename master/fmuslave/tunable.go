@@ -15,7 +15,7 @@ func (s *Slave) planTunables() {
 	d := s.config.FMU.Description
 	for k := range d.Variables {
 		v := &d.Variables[k]
-		free := v.Causality == description.Input && !s.drives(v)
+		free := v.Causality == description.Input && !s.drives(v) && (v.Clocks == nil || !s.config.Options.EventMode)
 		if free || v.Causality == description.Parameter && v.Variability == description.Tunable && Settable(v) {
 			s.tunables = append(s.tunables, signal{variable: v, kind: kindOf(v.Type)})
 		}
