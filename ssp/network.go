@@ -31,13 +31,13 @@ type Variable struct {
 }
 
 // isSize reports whether a variable is a structural parameter with whole numbers, which only bindings set.
-func (v *Variable) isSize() bool {
-	return v.Causality == string(StructuralParameter) && v.Type == Integer
+func (to *Variable) isSize() bool {
+	return to.Causality == string(StructuralParameter) && to.Type == Integer
 }
 
 // directly returns how a variable is set that no connection sets, as the end of a message.
-func (v *Variable) directly() string {
-	if v.isSize() {
+func (to *Variable) directly() string {
+	if to.isSize() {
 		return "; bind a value to it at its component, since sizes of arrays are fixed before connections are followed"
 	}
 	return ""
