@@ -285,6 +285,7 @@ func testRealTypes3(t *testing.T) {
 		fmu, "--stop-time", "1", "--input", file("all.csv", "time,Float32_continuous_input,Float32_discrete_input,Float64_continuous_input,"+
 			"Float64_discrete_input,Boolean_input,String_input,Binary_input,Enumeration_input,Int64_input\n"+
 			"0,0.25,-0.25,0.1,1e-300,true,\"a, \"\"b\"\" ü\",00fF2c0A,Option 2,-9007199254740993\n2,0.25,7,0.1,7,false,x,,1,7\n"))
+	refused("the variable is a Float32; give a number of at most 3.4e38", fmu, "--set", "Float32_discrete_input=1e39")
 	narrow := file("narrow.csv", "time,Int8_input\n0,1\n1,200\n")
 	refused(`"1e39" is not a finite number of 32 bits`, fmu, "--input", file("large32.csv", "time,Float32_discrete_input\n0,1e39\n"))
 	refused(`narrow.csv:3: Feedthrough.Int8_input: "200" is not a whole number from -128 to 127`, fmu, "--input", narrow)

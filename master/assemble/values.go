@@ -110,6 +110,9 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 		if err != nil || math.IsNaN(x) {
 			return out, fmt.Errorf("the variable is a Real; give a finite number, INF or -INF%s", diag.DecimalComma(text))
 		}
+		if v.Storage == description.StoreFloat32 && math.IsInf(float64(float32(x)), 0) && !math.IsInf(x, 0) {
+			return out, errors.New("the variable is a Float32; give a number of at most 3.4e38")
+		}
 		out.Real = x
 	case description.Integer, description.Enumeration:
 		items := d.Enumeration(v.DeclaredType)
