@@ -203,6 +203,8 @@ func (r *Report) judge(c *measure.Comparison) Verdict {
 	case c.Bar != nil && c.Bar.Undetermined:
 		return Verdict{Unknown, fmt.Sprintf("from t = %.4g s on, almost the same step gives values as different (noise, chaos or switching): no setting can be judged by them",
 			c.Bar.Determined)}
+	case p.Error == nil && r.Ended == "":
+		return Verdict{Unknown, "no compared output moves, so there is nothing to which an error relates"}
 	case p.Error == nil:
 		return Verdict{Unknown, "there is no reference: " + r.Ended}
 	case c.Present.Usable && !p.Usable:
