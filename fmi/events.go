@@ -398,19 +398,22 @@ func (v *events) stopped(ended bool, err error) (Status, error) {
 	return StatusDiscard, err
 }
 
-// repeats reports whether texts are those that were set last, and stores them.
+// repeats reports whether texts are those that were set last.
 func (v *events) repeats(vr []description.ValueReference, texts []string) bool {
-	same := true
 	for k, r := range vr {
-		at := slices.IndexFunc(v.Texts, func(h held) bool { return h.Reference == r })
-		if at < 0 {
-			at, same = len(v.Texts), false
-			v.Texts = append(v.Texts, held{Reference: r})
+		if !slices.Contains(v.Texts, held{Reference: r, Text: texts[k]}) {
+			return false
 		}
-		same = same && v.Texts[at].Text == texts[k]
-		v.Texts[at].Text = texts[k]
 	}
-	return same
+	return true
+}
+
+// keep stores texts that have been set.
+func (v *events) keep(vr []description.ValueReference, texts []string) {
+	for k, r := range vr {
+		v.Texts = slices.DeleteFunc(v.Texts, func(h held) bool { return h.Reference == r })
+		v.Texts = append(v.Texts, held{Reference: r, Text: texts[k]})
+	}
 }
 
 // exchange makes those of the calls lo to hi-1 whose variables belong to an active Clock or, if others is true, to

@@ -208,6 +208,11 @@ func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
 		return nil, in.argument(f, "the %d bytes are not a state from SerializeFMUState", len(data))
 	}
 	body, planned := stateParts(data)
+	s := &FMUState{in: in, state: State(data[5]), setup: data[6] != 0, time: in.time, epoch: in.remote.epoch()}
+	if v := in.events; v != nil && (s.parse(planned) != nil ||
+		s.state > StateInitialization && len(s.Clock) != len(v.clocks)) {
+		return nil, in.argument(f, "the %d bytes are not a state of an instance in event mode", len(data))
+	}
 	b, err := native.BufferSlice[byte](&in.valBuf, len(body))
 	if err != nil {
 		return nil, in.argument(f, "%v", err)
@@ -218,13 +223,7 @@ func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
 	if err := in.call(f); err != nil {
 		return nil, err
 	}
-	s := &FMUState{in: in, handle: *in.handle, state: State(data[5]), setup: data[6] != 0,
-		time: in.time, epoch: in.remote.epoch()}
-	if in.events != nil {
-		if err := s.parse(planned); err != nil {
-			return nil, in.argument(f, "the state is not one of an instance in event mode")
-		}
-	}
+	s.handle = *in.handle
 	in.states = append(in.states, s)
 	return s, nil
 }

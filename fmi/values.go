@@ -129,16 +129,29 @@ func (in *Instance) get(kind description.BaseType, vr []description.ValueReferen
 	return err
 }
 
-// set writes variables of a kind.
+// set writes variables of a kind. In event mode, those that change only at events are written in Event Mode, and texts
+// only if they differ from those written last (fmi3 19).
 func (in *Instance) set(kind description.BaseType, vr []description.ValueReference, from *list) error {
-	if v := in.events; v != nil && len(vr) == len(from.texts) && v.repeats(vr, from.texts) && len(vr) > 0 {
-		return nil
+	v := in.events
+	if v == nil {
+		return in.write(kind, vr, from)
 	}
-	if in.events != nil && in.state == StateStepComplete && slices.ContainsFunc(vr, in.fmu.jumps) {
-		if err := in.events.enter(); err != nil {
+	if in.state == StateStepComplete && slices.ContainsFunc(vr, in.fmu.jumps) {
+		if len(vr) == len(from.texts) && v.repeats(vr, from.texts) {
+			return nil
+		}
+		if err := v.enter(); err != nil {
 			return err
 		}
 	}
+	err := in.write(kind, vr, from)
+	if err == nil && from.texts != nil {
+		v.keep(vr, from.texts)
+	}
+	return err
+}
+
+func (in *Instance) write(kind description.BaseType, vr []description.ValueReference, from *list) error {
 	groups, err := in.access(oldTypes[kind].set, kind, vr, from.len())
 	for i := range groups {
 		g := &groups[i]

@@ -101,8 +101,8 @@ func Pack(dir, name, description, source string) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}
-	library, err := compile(cc, name, []file{{"fmi2.h", csrc.Header}, {"fmi3.h", csrc.Header3}, {name + ".c",
-		[]byte(source)}})
+	library, err := compile(cc, name, []file{{"fmi2.h", csrc.Header}, {"fmi3.h", csrc.Header3},
+		{name + ".c", []byte(source)}})
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}

@@ -507,9 +507,8 @@ func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 				rule = ruleVariable
 			}
 			if c.Sizes != nil && !slices.Equal(c.Sizes, sizes) {
-				f.l.Report(ruleVariable, c.Place, "the connector %q of component %q is %s, and its FMU variable %s", c.Name,
-					in.path,
-					shape(c.Sizes), shape(sizes))
+				f.l.Report(ruleVariable, c.Place, "the connector %q of component %q is %s, and its FMU variable %s",
+					c.Name, in.path, shape(c.Sizes), shape(sizes))
 			}
 		}
 		v, ok := f.vars[in.index].Lookup(name)

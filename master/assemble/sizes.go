@@ -23,8 +23,8 @@ func (a *Assembly) resize() error {
 	var errs []error
 	put := func(component int, name string, n int64) {
 		if n < 0 {
-			errs = append(errs, fmt.Errorf("%s.%s = %d: a size of arrays is not negative", a.Components[component].Name, name,
-				n))
+			of := a.Components[component].Name
+			errs = append(errs, fmt.Errorf("%s.%s = %d: a size of arrays is not negative", of, name, n))
 		}
 		if sizes[component] == nil {
 			sizes[component] = map[string]uint64{}

@@ -70,8 +70,7 @@ func (a *Assembly) fixSizes(component int, p *componentPlan) error {
 	for _, name := range slices.Sorted(maps.Keys(last)) {
 		if v, _ := a.Components[component].FMU.Description.Variable(name); v.StartInteger != last[name] {
 			errs = append(errs, fmt.Errorf("%s.%s = %d: it is a structural parameter, and the FMU was opened with %d; the "+
-				"sizes of "+
-				"arrays are fixed when the system is opened",
+				"sizes of arrays are fixed when the system is opened",
 				a.Components[component].Name, name, last[name], v.StartInteger))
 		}
 	}
@@ -84,8 +83,7 @@ func (m *Model) Varies(values []Assignment) error {
 	for _, set := range values {
 		if _, v, _, err := m.first.target(set.Name); err == nil && isSize(v) {
 			errs = append(errs, fmt.Errorf("%s cannot vary: it is a structural parameter, and the sizes of arrays are fixed "+
-				"when "+
-				"the system is opened; make a study for each size, with --run set=%[1]s=VALUE", set.Name))
+				"when the system is opened; make a study for each size, with --run set=%[1]s=VALUE", set.Name))
 		}
 	}
 	return errors.Join(errs...)

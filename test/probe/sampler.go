@@ -36,11 +36,11 @@ const samplerDescription = `<?xml version="1.0" encoding="UTF-8"?>
     <Int32 name="kind" valueReference="16" causality="parameter" variability="fixed" start="0"/>
   </ModelVariables>
   <ModelStructure>
-    <Output valueReference="3" dependencies="2"/><Output valueReference="8" dependencies="7 12"/><Output
-      valueReference="11" dependencies=""/>
+    <Output valueReference="3" dependencies="2"/><Output valueReference="8" dependencies="7 12"/>
+    <Output valueReference="11" dependencies=""/>
     <Output valueReference="13" dependencies=""/><Output valueReference="14" dependencies=""/>
     <InitialUnknown valueReference="8"/><InitialUnknown valueReference="11"/><InitialUnknown valueReference="13"/>
-      <InitialUnknown valueReference="14"/>
+    <InitialUnknown valueReference="14"/>
   </ModelStructure>
 </fmiModelDescription>
 `

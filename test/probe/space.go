@@ -22,16 +22,16 @@ const spaceDescription = `<?xml version="1.0" encoding="UTF-8"?>
     <UInt64 name="n" valueReference="2" causality="structuralParameter" variability="tunable" start="1" min="0"
       max="5"/>
     <UInt64 name="r" valueReference="3" causality="structuralParameter" variability="fixed" start="1" min="0" max="5"/>
-    <Float64 name="A" valueReference="4" causality="parameter" variability="fixed" start="0"><Dimension
-      valueReference="2"/><Dimension valueReference="2"/></Float64>
-    <Float64 name="B" valueReference="5" causality="parameter" variability="fixed" start="0"><Dimension
-      valueReference="2"/><Dimension valueReference="1"/></Float64>
-    <Float64 name="C" valueReference="6" causality="parameter" variability="fixed" start="0"><Dimension
-      valueReference="3"/><Dimension valueReference="2"/></Float64>
-    <Float64 name="D" valueReference="7" causality="parameter" variability="fixed" start="0"><Dimension
-      valueReference="3"/><Dimension valueReference="1"/></Float64>
-    <Float64 name="x0" valueReference="8" causality="parameter" variability="fixed" start="0"><Dimension
-      valueReference="2"/></Float64>
+    <Float64 name="A" valueReference="4" causality="parameter" variability="fixed" start="0">
+      <Dimension valueReference="2"/><Dimension valueReference="2"/></Float64>
+    <Float64 name="B" valueReference="5" causality="parameter" variability="fixed" start="0">
+      <Dimension valueReference="2"/><Dimension valueReference="1"/></Float64>
+    <Float64 name="C" valueReference="6" causality="parameter" variability="fixed" start="0">
+      <Dimension valueReference="3"/><Dimension valueReference="2"/></Float64>
+    <Float64 name="D" valueReference="7" causality="parameter" variability="fixed" start="0">
+      <Dimension valueReference="3"/><Dimension valueReference="1"/></Float64>
+    <Float64 name="x0" valueReference="8" causality="parameter" variability="fixed" start="0">
+      <Dimension valueReference="2"/></Float64>
     <Float64 name="u" valueReference="9" causality="input" start="0"><Dimension valueReference="1"/></Float64>
     <Float64 name="y" valueReference="10" causality="output"><Dimension valueReference="3"/></Float64>
     <Float64 name="x" valueReference="11"><Dimension valueReference="2"/></Float64>
