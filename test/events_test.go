@@ -119,6 +119,12 @@ func TestEventsInside(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "d.csv")
 	write(t, table, []byte("time,d,n\n0,1,0\n0.2,1,2\n0.2,1,2\n0.5,-1,2\n1,-1,2\n"))
 	path := samplerFMU(t, "constant")
+	words := filepath.Join(t.TempDir(), "words.csv")
+	write(t, words, []byte("time,word\n0,a\n0.45,b\n"))
+	c := completed(t, "0.3", path, "--input", words, "--step-size=0.1", "--stop-time=1", "--output=results.csv") // which tests states
+	if rows := readCSV(t, c.path("results.csv")); rows[len(rows)-1][slices.Index(rows[0], "sampler_constant.updates")] != "12" {
+		t.Errorf("%v: want 11 ticks and one more event for the word", rows[len(rows)-1])
+	}
 	for _, more := range [][]string{nil, {"--set=fault=8"}, {"--isolate=always"}} {
 		o := complete(t, append(more, path, "--input", table, "--step-size=0.1", "--stop-time=1", "--set=pace=0.07")...)
 		z, s, stairs := o.column(t, "sampler_constant.z"), o.column(t, "sampler_constant.s"), o.column(t, "sampler_constant.stairs")

@@ -34,13 +34,17 @@ const samplerDescription = `<?xml version="1.0" encoding="UTF-8"?>
     <Int32 name="ticks" valueReference="14" causality="output" variability="discrete" initial="calculated"/>
     <Int32 name="fault" valueReference="15" causality="parameter" variability="fixed" start="0"/>
     <Int32 name="kind" valueReference="16" causality="parameter" variability="fixed" start="0"/>
+    <Int32 name="updates" valueReference="17" causality="output" variability="discrete" initial="calculated"/>
+    <String name="word" valueReference="18" causality="input"><Start value=""/></String>
   </ModelVariables>
   <ModelStructure>
     <Output valueReference="3" dependencies="2"/><Output valueReference="8" dependencies="7 12"/>
     <Output valueReference="11" dependencies=""/>
     <Output valueReference="13" dependencies=""/><Output valueReference="14" dependencies=""/>
+    <Output valueReference="17" dependencies=""/>
     <InitialUnknown valueReference="8"/><InitialUnknown valueReference="11"/><InitialUnknown valueReference="13"/>
     <InitialUnknown valueReference="14"/>
+    <InitialUnknown valueReference="17"/>
   </ModelStructure>
 </fmiModelDescription>
 `

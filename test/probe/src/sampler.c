@@ -1,18 +1,20 @@
 /* A sampled controller y = -kp u + i, i += -ki interval u, and more that changes at events: s = d + n, z' = s, and a
- * time event every pace seconds, which takes two iterations. It refuses what FMI 3.0 does not allow: what belongs to
+ * time event every pace seconds, which takes two iterations; updates counts the iterations. It refuses what FMI 3.0 does not allow: what belongs to
  * the Clock outside of its ticks, a change of d or n outside of Event Mode, a step over the next event. */
 #include "fmi3.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIME, TICK, U, Y, KP, KI, INTERVAL, D, S, PACE, AT, Z, reals, N = reals, STAIRS, TICKS, FAULT, KIND, end };
+enum { TIME, TICK, U, Y, KP, KI, INTERVAL, D, S, PACE, AT, Z, reals, N = reals, STAIRS, TICKS, FAULT, KIND, UPDATES, end };
 enum { made, entering, event, stepping };
 enum { fine, endless, nowhere, ending, still, crash, hang, unknown, halves, crash_entering, late };
 
 typedef struct {
 	double v[reals];
 	int n[end - reals];
+	char word[32];
 	int mode, active, stepped_up;
 	double i, next;
 	fmi3LogMessageCallback log;
@@ -118,6 +120,21 @@ FMI3_FUNCTION fmi3SetInt32(fmi3Instance c, const fmi3ValueReference *r, size_t n
 	return access(c, r, n, NULL, NULL, NULL, v);
 }
 
+FMI3_FUNCTION fmi3SetString(fmi3Instance c, const fmi3ValueReference *r, size_t n, const fmi3String *v, size_t values)
+{
+	model *m = c;
+	if (m->mode == stepping)
+		return refuse(m, "a String is set outside of Event Mode");
+	snprintf(m->word, sizeof m->word, "%s", v[0]);
+	return fmi3OK;
+}
+
+FMI3_FUNCTION fmi3GetString(fmi3Instance c, const fmi3ValueReference *r, size_t n, fmi3String *v, size_t values)
+{
+	v[0] = ((model *)c)->word;
+	return fmi3OK;
+}
+
 FMI3_FUNCTION fmi3SetClock(fmi3Instance c, const fmi3ValueReference *r, size_t n, const fmi3Clock *v)
 {
 	model *m = c;
@@ -160,6 +177,7 @@ FMI3_FUNCTION fmi3UpdateDiscreteStates(fmi3Instance c, fmi3Boolean *again, fmi3B
 	while (faulty(m, hang))
 		;
 	*nominals = *values = 0;
+	INT(m, UPDATES)++;
 	*again = faulty(m, endless);
 	*stop = faulty(m, ending);
 	if (m->active) {
@@ -186,6 +204,8 @@ FMI3_FUNCTION fmi3DoStep(fmi3Instance c, fmi3Float64 t, fmi3Float64 h, fmi3Boole
 	model *m = c;
 	if (m->mode != stepping)
 		return refuse(m, "a step outside of Step Mode");
+	if (t != m->v[TIME])
+		return refuse(m, "a step from another time than the present one");
 	if (t + h > m->next + NEAR)
 		return refuse(m, "a step over the next event");
 	*event_needed = *stop = *early = 0;
